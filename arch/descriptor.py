@@ -1,0 +1,205 @@
+"""What differs between machines, as data.
+
+To add a machine, write one file with one `Arch` constant and name it in
+`arch/__init__.py`; nothing in `emu/` changes. Facts come from the psABI supplement,
+the SFrame specification and the Linux sources that each file names. Emulator numbers
+are literals: a test compares them with the emulator's own constants.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from typing import Literal
+
+from arch.row import Row
+
+ByteOrder = Literal["little", "big"]
+
+
+@dataclass(frozen=True, slots=True)
+class Register:
+    """A register that rows may name."""
+
+    name: str
+    dwarf: int
+    emulator: int
+    """Number in the emulator's register list."""
+
+
+class InstructionKind(IntEnum):
+    """What the shadow stack needs to know of an instruction."""
+
+    PLAIN = 0
+    CALL = 1
+    RETURN = 2
+    UNSEEN = 3
+    """Not classified yet; no encoding has this kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Encoding:
+    """Instruction bytes in memory order: those with ``bytes & mask == value``."""
+
+    kind: InstructionKind
+    value: bytes
+    mask: bytes
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SFrameFacts:
+    """How this machine's SFrame sections are read (sframe-spec, ABI sections)."""
+
+    abi_ids: Mapping[int, ByteOrder]
+    """``sfh_abi_arch`` values and the byte order that each of them means."""
+    abi_names: Mapping[int, str]
+    fixed_ra_offset: int
+    """What producers write; 0 = none, the return address is tracked by rows."""
+    cfa_bias: int
+    cfa_scale: int
+    """CFA offset = stored * scale + bias (s390x: 8 and 160)."""
+    registers_in_offsets: bool
+    """V2: an odd RA or FP word names register ``word >> 1``."""
+    zero_ra_is_filler: bool
+    """A RA word 0 means not saved (FP saved while RA is not)."""
+    pauth: bool
+    """Info bit 5 (key) and bit 7 of fre_info (signed RA) have a meaning."""
+
+
+@dataclass(frozen=True, slots=True)
+class SyscallConvention:
+    """How user code enters Linux (syscall(2), table "Architecture calling conventions")."""
+
+    number: int
+    """Emulator number of the register with the call's number."""
+    arguments: tuple[int, ...]
+    result: int
+    interrupt: int | None
+    """Exception number that the emulator reports; None: it has an instruction hook."""
+    instruction: int = 0
+    """Emulator number of the hooked instruction, when `interrupt` is None."""
+    pc_advance: int = 0
+    """Bytes that the handler must add to the PC, which still points at the call."""
+    immediate: bool = False
+    """The low byte of the instruction is the number, unless it is 0."""
+    mmap_block: bool = False
+    """mmap takes one pointer to its six arguments."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoprocessorWrite:
+    """``register |= value`` of a system register (op0, op1, crn, crm, op2)."""
+
+    op0: int
+    op1: int
+    crn: int
+    crm: int
+    op2: int
+    value: int
+
+
+@dataclass(frozen=True, slots=True)
+class Boot:
+    """The state of the CPU before the first instruction of a user program."""
+
+    emulator_arch: int
+    emulator_mode: int
+    cpu_models: Mapping[str, int]
+    """Names for --cpu and the emulator's numbers."""
+    pauth_model: str = ""
+    """The model that --pac needs; empty: the machine has none."""
+    set_registers: tuple[tuple[int, int], ...] = ()
+    or_registers: tuple[tuple[int, int], ...] = ()
+    coprocessor: tuple[CoprocessorWrite, ...] = ()
+    coprocessor_register: int = 0
+    pauth: tuple[CoprocessorWrite, ...] = ()
+    pauth_keys: tuple[tuple[int, int, int, int, int], ...] = ()
+    """(op0, op1, crn, crm, op2) of the key registers, filled from the seed."""
+
+
+@dataclass(frozen=True, slots=True)
+class AddressLayout:
+    """Where a new process has its parts."""
+
+    stack_top: int
+    mmap_base: int
+    pie_base: int
+    platform: bytes
+    """AT_PLATFORM."""
+    hwcap: int = 0
+    page_size: int = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class StatLayout:
+    """struct stat: field -> (offset, size), and its size in bytes."""
+
+    size: int
+    fields: Mapping[str, tuple[int, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Arch:
+    """Everything that `emu` must be told about one machine."""
+
+    name: str
+    elf_machine: int
+    byte_order: ByteOrder
+    instruction_unit: int
+    """Instructions start at multiples of this many bytes."""
+    longest_instruction: int
+    registers: tuple[Register, ...]
+    sp: int
+    fp: int
+    ra: int
+    """DWARF numbers of the three roles."""
+    pc_emulator: int
+    flags_emulator: int
+    """Emulator number of the flags register (0: none)."""
+    ra_in_register: bool
+    """At entry the return address is in register `ra`, else in the word at SP."""
+    entry_cfa_offset: int
+    """CFA - SP at the first instruction of a function."""
+    sp_offset: int
+    """Caller's SP - CFA."""
+    sframe: SFrameFacts
+    encodings: tuple[Encoding, ...]
+    """In order of precedence."""
+    prefixes: bytes
+    """Bytes that may stand before an opcode."""
+    syscall: SyscallConvention
+    boot: Boot
+    layout: AddressLayout
+    syscalls: Mapping[str, int]
+    stat: StatLayout
+    frame_pointer_row: Row | None = None
+    back_chain_row: Row | None = None
+    ra_sign_mask: int = 0
+    """Bits of a user address that hold a signature."""
+    disassembler: tuple[int, int] = (0, 0)
+    """Capstone's architecture and mode."""
+    _by_dwarf: dict[int, Register] = field(default_factory=dict, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Refuse a descriptor that contradicts itself."""
+        self._by_dwarf.update((register.dwarf, register) for register in self.registers)
+        if len(self._by_dwarf) != len(self.registers):
+            raise ValueError(f"{self.name}: two registers share a DWARF number")
+        for role in (self.sp, self.fp, *((self.ra,) if self.ra_in_register else ())):
+            if role not in self._by_dwarf:
+                raise ValueError(f"{self.name}: no register {role}")
+        for encoding in self.encodings:
+            if len(encoding.value) != len(encoding.mask) or any(
+                v & ~m for v, m in zip(encoding.value, encoding.mask, strict=True)
+            ):
+                raise ValueError(f"{self.name}: {encoding.name}: value outside its mask")
+
+    def register(self, dwarf: int) -> Register | None:
+        """The register with this DWARF number, or None where none is readable."""
+        return self._by_dwarf.get(dwarf)
+
+    def register_name(self, dwarf: int) -> str:
+        """A name for reports: ``sp``, ``fp``, or ``r`` and the DWARF number."""
+        if dwarf == self.sp:
+            return "sp"
+        return "fp" if dwarf == self.fp else f"r{dwarf}"
