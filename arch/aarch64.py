@@ -67,6 +67,7 @@ AARCH64 = Arch(
         emulator_arch=2,
         emulator_mode=0,
         cpu_models={"a57": 0, "a53": 1, "a72": 2, "max": 3},
+        emulator_page_size=4096,  # else 1024
         pauth_model="max",
         or_registers=((261, 3 << 20),),  # CPACR_EL1.FPEN: floating point and SIMD at EL0
         # SCTLR_EL1: UCI, UCT and DZE, which Linux gives to EL0 (cache maintenance, dc zva).

@@ -106,6 +106,8 @@ class Boot:
     emulator_mode: int
     cpu_models: Mapping[str, int]
     """Names for --cpu and the emulator's numbers."""
+    emulator_page_size: int = 0
+    """Set where the emulator's default is not the 4096 bytes of the page table."""
     pauth_model: str = ""
     """The model that --pac needs; empty: the machine has none."""
     set_registers: tuple[tuple[int, int], ...] = ()

@@ -1,0 +1,310 @@
+"""The emulator: the only module that imports it.
+
+One physical buffer mapped at 0, guest addresses by our own page table (emu.memory) and
+its compiled TLB-fill hook. Callbacks that raise stop the run; the first exception is
+raised again from `Engine.run`.
+"""
+
+import ctypes
+import os
+import struct
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+
+import unicorn
+from unicorn.unicorn_py3 import unicorn as binding
+
+from arch import Arch
+from emu.errors import EmulationError, UsageError
+from emu.machine.paging import FILL_FETCH, FILL_READ, FILL_WRITE, fill_tlb
+from emu.memory import FAULT_ACCESS, FAULT_ADDRESS, Memory
+
+_LIBRARY = binding.uclib
+_WRITE_FLAG = 1 << 30
+_MASK = (1 << 64) - 1
+_CODE_BUFFER = 32 << 20
+"""Bytes of translated code per engine; the emulator's default is 1 GiB."""
+
+
+class StopKind(Enum):
+    """Why `Engine.run` came back."""
+
+    STOPPED = "stopped"
+    MEMORY = "memory"
+    ILLEGAL = "illegal"
+    INTERRUPT = "interrupt"
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStop:
+    """What the emulator met.
+
+    `address` and `access` ("read", "write", "fetch") are those of the page for MEMORY;
+    `number` is the exception number for INTERRUPT.
+    """
+
+    kind: StopKind
+    address: int = 0
+    access: str = ""
+    number: int = 0
+
+
+class Engine:
+    """A CPU of one machine in its user-mode boot state.
+
+    Args:
+        arch: the machine.
+        memory: its address space.
+        cpu: a name of `arch.boot.cpu_models`; empty: the emulator's default.
+        pauth_keys: values for `arch.boot.pauth_keys`; None: pointer authentication off.
+    """
+
+    def __init__(
+        self, arch: Arch, memory: Memory, cpu: str = "", pauth_keys: tuple[int, ...] | None = None
+    ) -> None:
+        self.arch = arch
+        self.memory = memory
+        boot = arch.boot
+        if pauth_keys is not None and not cpu:
+            cpu = boot.pauth_model
+        if cpu and cpu not in boot.cpu_models:
+            raise UsageError(f"--cpu {cpu}: {arch.name} has {', '.join(boot.cpu_models)}")
+        self._uc = unicorn.Uc(boot.emulator_arch, boot.emulator_mode)
+        # Order matters: model and page size are refused once the TLB mode is set.
+        if cpu:
+            self._uc.ctl_set_cpu_model(boot.cpu_models[cpu])
+        self._uc.ctl_set_tcg_buffer_size(_CODE_BUFFER)
+        if arch.boot.emulator_page_size:
+            self._uc.ctl_set_page_size(arch.boot.emulator_page_size)
+        self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
+        self._call(
+            "uc_mem_map_ptr",
+            ctypes.c_uint64(0),
+            ctypes.c_size_t(memory.size),
+            ctypes.c_uint32(7),
+            ctypes.c_void_p(memory.buffer.ctypes.data),
+        )
+        self._hook(unicorn.UC_HOOK_TLB_FILL, fill_tlb.address, memory.header.ctypes.data)
+        self._boot(pauth_keys)
+        self._failure: BaseException | None = None
+        self._interrupt: int | None = None
+
+    # ---- state
+
+    @property
+    def handle(self) -> int:
+        """Address of the emulator's object, for its C functions."""
+        return int(self._uc._uch.value)
+
+    @property
+    def pc(self) -> int:
+        """The program counter."""
+        return self.read(self.arch.pc_emulator)
+
+    @pc.setter
+    def pc(self, value: int) -> None:
+        self.write(self.arch.pc_emulator, value)
+
+    def read(self, register: int) -> int:
+        """An emulator register as an unsigned number."""
+        return int(self._uc.reg_read(register)) & _MASK
+
+    def write(self, register: int, value: int) -> None:
+        """Set an emulator register."""
+        self._uc.reg_write(register, value & _MASK)
+
+    def registers(self) -> dict[int, int]:
+        """All registers that rows may name, by DWARF number."""
+        return {register.dwarf: self.read(register.emulator) for register in self.arch.registers}
+
+    def function(self, name: str) -> int:
+        """Host address of one of the emulator's C functions."""
+        return int(ctypes.cast(getattr(_LIBRARY, name), ctypes.c_void_p).value or 0)
+
+    # ---- hooks
+
+    def hook_code(self, function: int, user: int) -> None:
+        """Call native code before each instruction: void (engine, pc, size, user)."""
+        self._hook(unicorn.UC_HOOK_CODE, function, user)
+
+    def hook_code_python(self, callback: Callable[[int, int], None]) -> None:
+        """Call Python before each instruction with (pc, size). Slow; the benchmark's peer."""
+        self._uc.hook_add(
+            unicorn.UC_HOOK_CODE, lambda uc, pc, size, user: callback(pc, size)
+        )
+
+    def hook_syscalls(self, callback: Callable[[], None]) -> None:
+        """Call Python at each system call.
+
+        The callback sees the PC as the emulator has it; `arch.syscall` says what that is.
+        """
+        self._hook_interrupts(callback)
+        if self.arch.syscall.interrupt is None:
+            self._uc.hook_add(
+                unicorn.UC_HOOK_INSN,
+                lambda uc, user: self._guard(callback),
+                None,
+                1,
+                0,
+                self.arch.syscall.instruction,
+            )
+
+    # ---- running
+
+    def run(self, start: int) -> EngineStop:
+        """Run from an address until something stops the CPU.
+
+        Raises:
+            EmulationError: the emulator failed for a reason that is not the guest's.
+        """
+        self._failure = None
+        self._interrupt = None
+        self.memory.header[FAULT_ACCESS] = 0
+        try:
+            self._uc.emu_start(start, _MASK)
+        except unicorn.UcError as error:
+            if self._failure is not None:
+                raise self._failure from None
+            return self._fault(error)
+        if self._failure is not None:
+            raise self._failure
+        if self._interrupt is not None:
+            return EngineStop(StopKind.INTERRUPT, number=self._interrupt)
+        return EngineStop(StopKind.STOPPED)
+
+    def stop(self) -> None:
+        """Come back from `run` as soon as possible; for use in callbacks."""
+        self._uc.emu_stop()
+
+    def flush_tlb(self) -> None:
+        """Forget all cached translations; needed after every change of the page table."""
+        self._call("uc_ctl", ctypes.c_int(unicorn.UC_CTL_TLB_FLUSH | _WRITE_FLAG))
+
+    def forget_code(self, start: int, end: int) -> None:
+        """Drop translated code of a range: host writes to code are not noticed otherwise."""
+        self._uc.ctl_remove_cache(start, end)
+
+    # ---- registers as host memory
+
+    def register_addresses(self) -> dict[int, int]:
+        """Host addresses of the registers by DWARF number; empty if they cannot be found.
+
+        A compiled hook that loads a register from there saves a call through the
+        emulator's interface for each. The places are found by trial: distinct values are
+        written to all registers, looked for in the CPU's object, changed, and looked at
+        again. Anything unexpected means no addresses, and the hook calls the interface.
+        """
+        saved = self.registers()
+        try:
+            for seed in (0x5AA5_0000_1234_0000, 0x2BD4_0000_8765_0000):
+                values = {dwarf: seed + 0x1_0010 * (dwarf + 1) for dwarf in saved}
+                self._write_all(values)
+                if seed == 0x5AA5_0000_1234_0000:
+                    found = self._search(values)
+                if not found or any(_peek(a, 8) != _word(values[d]) for d, a in found.items()):
+                    return {}
+        finally:
+            self._write_all(saved)
+        return found
+
+    def _write_all(self, values: dict[int, int]) -> None:
+        for register in self.arch.registers:
+            self.write(register.emulator, values[register.dwarf])
+
+    def _search(self, values: dict[int, int]) -> dict[int, int]:
+        head = _peek(self.handle, 0x1000)
+        for at in range(0, len(head) - 7, 8):
+            candidate = struct.unpack_from("=Q", head, at)[0]
+            if candidate < 0x10000 or candidate >> 47:
+                continue
+            block = _peek(candidate, 0x10000)
+            places = {dwarf: block.find(_word(value)) for dwarf, value in values.items()}
+            if min(places.values()) >= 0 and all(
+                block.count(_word(value)) == 1 for value in values.values()
+            ):
+                return {dwarf: candidate + place for dwarf, place in places.items()}
+        return {}
+
+    # ---- inside
+
+    def _boot(self, pauth_keys: tuple[int, ...] | None) -> None:
+        boot = self.arch.boot
+        for register, value in boot.or_registers:
+            self.write(register, self.read(register) | value)
+        writes = boot.coprocessor + (boot.pauth if pauth_keys is not None else ())
+        for item in writes:
+            name = (item.crn, item.crm, item.op0, item.op1, item.op2)
+            old = self._uc.reg_read(boot.coprocessor_register, (*name, 0))
+            self._uc.reg_write(boot.coprocessor_register, (*name, old | item.value))
+        for (op0, op1, crn, crm, op2), key in zip(boot.pauth_keys, pauth_keys or (), strict=False):
+            self._uc.reg_write(boot.coprocessor_register, (crn, crm, op0, op1, op2, key))
+        for register, value in boot.set_registers:
+            self.write(register, value)
+
+    def _hook_interrupts(self, callback: Callable[[], None]) -> None:
+        def on_interrupt(uc: object, number: int, user: object) -> None:
+            if number == self.arch.syscall.interrupt:
+                self._guard(callback)
+            else:
+                self._interrupt = number
+                self.stop()
+
+        self._uc.hook_add(unicorn.UC_HOOK_INTR, on_interrupt)
+
+    def _guard(self, callback: Callable[[], None]) -> None:
+        try:
+            callback()
+        except BaseException as error:
+            self._failure = self._failure or error
+            self.stop()
+
+    def _fault(self, error: unicorn.UcError) -> EngineStop:
+        if error.errno == unicorn.UC_ERR_INSN_INVALID:
+            return EngineStop(StopKind.ILLEGAL)
+        if error.errno == unicorn.UC_ERR_EXCEPTION:
+            header = self.memory.header
+            access = {FILL_READ: "read", FILL_WRITE: "write", FILL_FETCH: "fetch"}.get(
+                int(header[FAULT_ACCESS])
+            )
+            if access is not None:
+                return EngineStop(
+                    StopKind.MEMORY, address=int(header[FAULT_ADDRESS]) & _MASK, access=access
+                )
+            return EngineStop(StopKind.ILLEGAL)
+        raise EmulationError(f"the emulator gave up at {self.pc:#x}: {error}")
+
+    def _hook(self, kind: int, function: int, user: int) -> None:
+        handle = ctypes.c_size_t()
+        self._call(
+            "uc_hook_add",
+            ctypes.byref(handle),
+            ctypes.c_int(kind),
+            ctypes.c_void_p(function),
+            ctypes.c_void_p(user),
+            ctypes.c_uint64(1),
+            ctypes.c_uint64(0),
+        )
+
+    def _call(self, name: str, *arguments: object) -> None:
+        status = getattr(_LIBRARY, name)(self._uc._uch, *arguments)
+        if status:
+            raise EmulationError(f"the emulator refused {name}: error {status}")
+
+
+def _word(value: int) -> bytes:
+    return struct.pack("=Q", value)
+
+
+def _peek(address: int, size: int) -> bytes:
+    """Host memory as far as it is readable; never a crash on a wild pointer."""
+    with open("/proc/self/mem", "rb", buffering=0) as memory:
+        while size >= 0x1000:
+            try:
+                return os.pread(memory.fileno(), size, address)
+            except (OSError, OverflowError):
+                size >>= 1
+        try:
+            return os.pread(memory.fileno(), size, address)
+        except (OSError, OverflowError):
+            return b""
