@@ -6,11 +6,14 @@ from arch.descriptor import (
     Boot,
     CoprocessorWrite,
     Encoding,
+    Exceptions,
     InstructionKind,
     Register,
     SFrameFacts,
     StatLayout,
     SyscallConvention,
+    Trap,
+    numbered,
 )
 from arch.row import CfaRule, RegRule, Row, RuleKind
 
@@ -20,6 +23,55 @@ SP, FP, RA = 31, 29, 30
 def _word(kind: InstructionKind, value: int, mask: int, name: str) -> Encoding:
     return Encoding(kind, value.to_bytes(4, "little"), mask.to_bytes(4, "little"), name)
 
+
+_SYSCALLS = numbered(
+    (0,
+     "io_setup io_destroy io_submit io_cancel io_getevents setxattr lsetxattr fsetxattr "
+     "getxattr lgetxattr fgetxattr listxattr llistxattr flistxattr removexattr lremovexattr "
+     "fremovexattr getcwd lookup_dcookie eventfd2 epoll_create1 epoll_ctl epoll_pwait dup dup3 "
+     "fcntl inotify_init1 inotify_add_watch inotify_rm_watch ioctl ioprio_set ioprio_get flock "
+     "mknodat mkdirat unlinkat symlinkat linkat renameat umount2 mount pivot_root nfsservctl "
+     "statfs fstatfs truncate ftruncate fallocate faccessat chdir fchdir chroot fchmod "
+     "fchmodat fchownat fchown openat close vhangup pipe2 quotactl getdents64 lseek read write "
+     "readv writev pread64 pwrite64 preadv pwritev sendfile pselect6 ppoll signalfd4 vmsplice "
+     "splice tee readlinkat newfstatat fstat sync fsync fdatasync sync_file_range "
+     "timerfd_create timerfd_settime timerfd_gettime utimensat acct capget capset personality "
+     "exit exit_group waitid set_tid_address unshare futex set_robust_list get_robust_list "
+     "nanosleep getitimer setitimer kexec_load init_module delete_module timer_create "
+     "timer_gettime timer_getoverrun timer_settime timer_delete clock_settime clock_gettime "
+     "clock_getres clock_nanosleep syslog ptrace sched_setparam sched_setscheduler "
+     "sched_getscheduler sched_getparam sched_setaffinity sched_getaffinity sched_yield "
+     "sched_get_priority_max sched_get_priority_min sched_rr_get_interval restart_syscall kill "
+     "tkill tgkill sigaltstack rt_sigsuspend rt_sigaction rt_sigprocmask rt_sigpending "
+     "rt_sigtimedwait rt_sigqueueinfo rt_sigreturn setpriority getpriority reboot setregid "
+     "setgid setreuid setuid setresuid getresuid setresgid getresgid setfsuid setfsgid times "
+     "setpgid getpgid getsid setsid getgroups setgroups uname sethostname setdomainname "
+     "getrlimit setrlimit getrusage umask prctl getcpu gettimeofday settimeofday adjtimex "
+     "getpid getppid getuid geteuid getgid getegid gettid sysinfo mq_open mq_unlink "
+     "mq_timedsend mq_timedreceive mq_notify mq_getsetattr msgget msgctl msgrcv msgsnd semget "
+     "semctl semtimedop semop shmget shmctl shmat shmdt socket socketpair bind listen accept "
+     "connect getsockname getpeername sendto recvfrom setsockopt getsockopt shutdown sendmsg "
+     "recvmsg readahead brk munmap mremap add_key request_key keyctl clone execve mmap "
+     "fadvise64 swapon swapoff mprotect msync mlock munlock mlockall munlockall mincore "
+     "madvise remap_file_pages mbind get_mempolicy set_mempolicy migrate_pages move_pages "
+     "rt_tgsigqueueinfo perf_event_open accept4 recvmmsg"),
+    (260,
+     "wait4 prlimit64 fanotify_init fanotify_mark name_to_handle_at open_by_handle_at "
+     "clock_adjtime syncfs setns sendmmsg process_vm_readv process_vm_writev kcmp finit_module "
+     "sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create bpf execveat "
+     "userfaultfd membarrier mlock2 copy_file_range preadv2 pwritev2 pkey_mprotect pkey_alloc "
+     "pkey_free statx io_pgetevents rseq kexec_file_load"),
+    (424,
+     "pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount "
+     "fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd "
+     "faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd "
+     "landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret "
+     "process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 "
+     "map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount "
+     "lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat "
+     "listxattrat removexattrat open_tree_attr file_getattr file_setattr listns "
+     "rseq_slice_yield"),
+)  # fmt: skip
 
 AARCH64 = Arch(
     name="aarch64",
@@ -50,6 +102,8 @@ AARCH64 = Arch(
         registers_in_offsets=False,
         zero_ra_is_filler=False,
         pauth=True,
+        relocations={261: 4, 260: 8},  # R_AARCH64_PREL32, R_AARCH64_PREL64
+        v1_rep_size=0,
     ),
     encodings=(
         _word(InstructionKind.CALL, 0x94000000, 0xFC000000, "bl"),
@@ -85,25 +139,25 @@ AARCH64 = Arch(
         mmap_base=0xFFFF_F7FF_F000,
         pie_base=0xAAAA_AAAA_0000,
         platform=b"aarch64",
+        user_end=1 << 48,
         hwcap=0x3,  # FP and ASIMD
     ),
-    syscalls={
-        "getcwd": 17, "ioctl": 29, "close": 57, "lseek": 62, "read": 63, "write": 64, "readv": 65,
-        "writev": 66, "ppoll": 73, "readlinkat": 78, "newfstatat": 79, "fstat": 80, "exit": 93,
-        "exit_group": 94, "set_tid_address": 96, "futex": 98, "set_robust_list": 99,
-        "clock_gettime": 113, "clock_getres": 114, "kill": 129, "tkill": 130, "tgkill": 131,
-        "sigaltstack": 132, "rt_sigaction": 134, "rt_sigprocmask": 135, "uname": 160,
-        "getrlimit": 163, "gettimeofday": 169, "getpid": 172, "getppid": 173, "getuid": 174,
-        "geteuid": 175, "getgid": 176, "getegid": 177, "gettid": 178, "sysinfo": 179, "brk": 214,
-        "munmap": 215, "mremap": 216, "mmap": 222, "mprotect": 226, "madvise": 233,
-        "prlimit64": 261, "getrandom": 278, "rseq": 293,
-    },
+    syscalls=_SYSCALLS,
     stat=StatLayout(
         size=128,
         fields={
             "dev": (0, 8), "ino": (8, 8), "mode": (16, 4), "nlink": (20, 4), "uid": (24, 4),
             "gid": (28, 4), "rdev": (32, 8), "size": (48, 8), "blksize": (56, 4), "blocks": (64, 8),
         },
+    ),
+    exceptions=Exceptions(
+        numbers={
+            1: Trap("SIGILL", "undefined or privileged instruction"),
+            4: Trap("SIGBUS", "misaligned access"),
+            7: Trap("SIGTRAP", "breakpoint"),
+        },
+        other=Trap("SIGILL", "instruction of another exception level"),
+        misaligned_pc="SIGBUS",
     ),
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),

@@ -64,6 +64,10 @@ class SFrameFacts:
     """A RA word 0 means not saved (FP saved while RA is not)."""
     pauth: bool
     """Info bit 5 (key) and bit 7 of fre_info (signed RA) have a meaning."""
+    relocations: Mapping[int, int]
+    """PC-relative relocation types that a function's start may have, and their bytes."""
+    v1_rep_size: int
+    """Bytes of a repeated block in V1, which does not store them; 0: none is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,51 @@ class SyscallConvention:
     """The low byte of the instruction is the number, unless it is 0."""
     mmap_block: bool = False
     """mmap takes one pointer to its six arguments."""
+    number_mask: int = 0xFFFF_FFFF
+    """Bits of the number register that count."""
+    next_pc: int = 0
+    """Bytes from the PC that the handler sees to the next instruction."""
+    next_pc_register: int = 0
+    flags_register: int = 0
+    """Emulator registers that the instruction fills with these two (0: none)."""
+    segment_set: Mapping[int, int] = field(default_factory=dict)
+    segment_get: Mapping[int, int] = field(default_factory=dict)
+    """arch_prctl(2): operation -> emulator register of the segment base."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trap:
+    """What Linux makes of an exception: a signal, and the reason in words."""
+
+    signal: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpcodeTrap:
+    """The trap of a faulting instruction with ``bytes & mask == value``."""
+
+    value: bytes
+    mask: bytes
+    trap: Trap
+
+
+@dataclass(frozen=True, slots=True)
+class Exceptions:
+    """How the emulator's exceptions become signals (Linux arch/*/kernel/traps.c)."""
+
+    numbers: Mapping[int, Trap]
+    other: Trap
+    """For a number that `numbers` does not have."""
+    opcodes: tuple[OpcodeTrap, ...] = ()
+    """Asked first: one number may stand for many exceptions."""
+    status: tuple[int, int] | None = None
+    """(emulator register, mask): any of these bits set means `status_trap`."""
+    status_trap: Trap = Trap("SIGFPE", "data exception")
+    misaligned_pc: str = ""
+    """Signal for an instruction address that is no multiple of the unit."""
+    halt: str = ""
+    """Signal for an instruction that halts the CPU; empty: Linux lets it pass as a hint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +177,10 @@ class AddressLayout:
     pie_base: int
     platform: bytes
     """AT_PLATFORM."""
+    user_end: int
+    """First address that no mapping may reach (Linux TASK_SIZE)."""
     hwcap: int = 0
+    hwcap2: int = 0
     page_size: int = 4096
 
 
@@ -138,6 +190,11 @@ class StatLayout:
 
     size: int
     fields: Mapping[str, tuple[int, int]]
+
+
+def numbered(*runs: tuple[int, str]) -> dict[str, int]:
+    """A table of names from runs: the first number, and names of consecutive numbers."""
+    return {name: start + i for start, names in runs for i, name in enumerate(names.split())}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +231,7 @@ class Arch:
     layout: AddressLayout
     syscalls: Mapping[str, int]
     stat: StatLayout
+    exceptions: Exceptions
     frame_pointer_row: Row | None = None
     back_chain_row: Row | None = None
     ra_sign_mask: int = 0

@@ -5,11 +5,15 @@ from arch.descriptor import (
     Arch,
     Boot,
     Encoding,
+    Exceptions,
     InstructionKind,
+    OpcodeTrap,
     Register,
     SFrameFacts,
     StatLayout,
     SyscallConvention,
+    Trap,
+    numbered,
 )
 from arch.row import UNKNOWN, CfaRule, RegRule, Row, RuleKind
 
@@ -22,6 +26,100 @@ def _float_number(dwarf: int) -> int:
     """The floating-point register with DWARF number 16..31 (ABI table 1.19)."""
     return (dwarf & 3) << 1 | (dwarf & 4) >> 2 | dwarf & 8
 
+
+_SYSCALLS = numbered(
+    (1, "exit fork read write open close restart_syscall creat link unlink execve chdir"),
+    (14, "mknod chmod"),
+    (19, "lseek getpid mount umount"),
+    (26, "ptrace alarm"),
+    (29, "pause utime"),
+    (33, "access nice"),
+    (36, "sync kill rename mkdir rmdir dup pipe times"),
+    (45, "brk"),
+    (48, "signal"),
+    (51, "acct umount2"),
+    (54, "ioctl fcntl"),
+    (57, "setpgid"),
+    (60, "umask chroot ustat dup2 getppid getpgrp setsid sigaction"),
+    (72, "sigsuspend sigpending sethostname setrlimit"),
+    (77, "getrusage gettimeofday settimeofday"),
+    (83, "symlink"),
+    (85, "readlink uselib swapon reboot readdir mmap munmap truncate ftruncate fchmod"),
+    (96, "getpriority setpriority"),
+    (99, "statfs fstatfs"),
+    (102, "socketcall syslog setitimer getitimer stat lstat fstat"),
+    (110, "lookup_dcookie vhangup idle"),
+    (114, "wait4 swapoff sysinfo ipc fsync sigreturn clone setdomainname uname"),
+    (124,
+     "adjtimex mprotect sigprocmask create_module init_module delete_module get_kernel_syms "
+     "quotactl getpgid fchdir bdflush sysfs personality afs_syscall"),
+    (141,
+     "getdents select flock msync readv writev getsid fdatasync _sysctl mlock munlock mlockall "
+     "munlockall sched_setparam sched_getparam sched_setscheduler sched_getscheduler "
+     "sched_yield sched_get_priority_max sched_get_priority_min sched_rr_get_interval "
+     "nanosleep mremap"),
+    (167, "query_module poll nfsservctl"),
+    (172,
+     "prctl rt_sigreturn rt_sigaction rt_sigprocmask rt_sigpending rt_sigtimedwait "
+     "rt_sigqueueinfo rt_sigsuspend pread64 pwrite64"),
+    (183, "getcwd capget capset sigaltstack sendfile getpmsg putpmsg vfork getrlimit"),
+    (198,
+     "lchown getuid getgid geteuid getegid setreuid setregid getgroups setgroups fchown "
+     "setresuid getresuid setresgid getresgid chown setuid setgid setfsuid setfsgid pivot_root "
+     "mincore madvise getdents64"),
+    (222, "readahead"),
+    (224,
+     "setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
+     "flistxattr removexattr lremovexattr fremovexattr gettid tkill futex sched_setaffinity "
+     "sched_getaffinity tgkill"),
+    (243,
+     "io_setup io_destroy io_getevents io_submit io_cancel exit_group epoll_create epoll_ctl "
+     "epoll_wait set_tid_address fadvise64 timer_create timer_settime timer_gettime "
+     "timer_getoverrun timer_delete clock_settime clock_gettime clock_getres clock_nanosleep"),
+    (265,
+     "statfs64 fstatfs64 remap_file_pages mbind get_mempolicy set_mempolicy mq_open mq_unlink "
+     "mq_timedsend mq_timedreceive mq_notify mq_getsetattr kexec_load add_key request_key "
+     "keyctl waitid ioprio_set ioprio_get inotify_init inotify_add_watch inotify_rm_watch "
+     "migrate_pages openat mkdirat mknodat fchownat futimesat newfstatat unlinkat renameat "
+     "linkat symlinkat readlinkat fchmodat faccessat pselect6 ppoll unshare set_robust_list "
+     "get_robust_list splice sync_file_range tee vmsplice move_pages getcpu epoll_pwait utimes "
+     "fallocate utimensat signalfd timerfd eventfd timerfd_create timerfd_settime "
+     "timerfd_gettime signalfd4 eventfd2 inotify_init1 pipe2 dup3 epoll_create1 preadv pwritev "
+     "rt_tgsigqueueinfo perf_event_open fanotify_init fanotify_mark prlimit64 "
+     "name_to_handle_at open_by_handle_at clock_adjtime syncfs setns process_vm_readv "
+     "process_vm_writev s390_runtime_instr kcmp finit_module sched_setattr sched_getattr "
+     "renameat2 seccomp getrandom memfd_create bpf s390_pci_mmio_write s390_pci_mmio_read "
+     "execveat userfaultfd membarrier recvmmsg sendmmsg socket socketpair bind connect listen "
+     "accept4 getsockopt setsockopt getsockname getpeername sendto sendmsg recvfrom recvmsg "
+     "shutdown mlock2 copy_file_range preadv2 pwritev2 s390_guarded_storage statx s390_sthyi "
+     "kexec_file_load io_pgetevents rseq pkey_mprotect pkey_alloc pkey_free"),
+    (392, "semtimedop semget semctl shmget shmctl shmat shmdt msgget msgsnd msgrcv msgctl"),
+    (424,
+     "pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount "
+     "fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd "
+     "faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd "
+     "landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret "
+     "process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 "
+     "map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount "
+     "lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat "
+     "listxattrat removexattrat open_tree_attr file_getattr file_setattr listns "
+     "rseq_slice_yield"),
+)  # fmt: skip
+
+_DIVIDE = Trap("SIGFPE", "integer division by zero or overflow")
+_COMPARE = Trap("SIGFPE", "compare and trap")
+_ENDS = b"\xff\0\0\0\0\xff"
+_DIVISIONS = (
+    (b"\x1d", b"\xff"), (b"\x5d", b"\xff"),  # dr, d
+    (b"\xb9\x0d", b"\xff\xff"), (b"\xb9\x1d", b"\xff\xff"),  # dsgr, dsgfr
+    (b"\xb9\x97", b"\xff\xff"), (b"\xb9\x87", b"\xff\xff"),  # dlr, dlgr
+    *((b"\xe3\0\0\0\0" + bytes((last,)), _ENDS) for last in (0x0D, 0x1D, 0x97, 0x87)),
+)
+_TRAPPING_COMPARISONS = (
+    *((bytes((0xB9, second)), b"\xff\xff") for second in (0x60, 0x61, 0x72, 0x73)),  # crt, ...
+    *((b"\xec\0\0\0\0" + bytes((last,)), _ENDS) for last in (0x70, 0x71, 0x72, 0x73)),  # cit, ...
+    *((b"\xeb\0\0\0\0" + bytes((last,)), _ENDS) for last in (0x23, 0x2B)),  # clt, clgt
+)
 
 S390X = Arch(
     name="s390x",
@@ -50,6 +148,8 @@ S390X = Arch(
         registers_in_offsets=True,
         zero_ra_is_filler=True,
         pauth=False,
+        relocations={5: 4, 23: 8},  # R_390_PC32, R_390_PC64
+        v1_rep_size=0,
     ),
     encodings=(
         # A second operand of 0 only fetches the PC; mask 0 never branches.
@@ -69,7 +169,7 @@ S390X = Arch(
     prefixes=b"",
     syscall=SyscallConvention(
         number=2, arguments=(3, 4, 5, 6, 7, 8), result=3, interrupt=2, pc_advance=2,
-        immediate=True, mmap_block=True,
+        immediate=True, mmap_block=True, number_mask=0xFFFF, next_pc=2,
     ),
     boot=Boot(
         emulator_arch=9,
@@ -84,18 +184,9 @@ S390X = Arch(
         mmap_base=0x3FF_F7FF_F000,
         pie_base=0x2AA_0000_0000,
         platform=b"z900",
+        user_end=1 << 42,
     ),
-    syscalls={
-        "exit": 1, "read": 3, "write": 4, "close": 6, "lseek": 19, "getpid": 20, "kill": 37,
-        "brk": 45, "ioctl": 54, "getppid": 64, "gettimeofday": 78, "readlink": 85, "mmap": 90,
-        "munmap": 91, "fstat": 108, "sysinfo": 116, "uname": 122, "mprotect": 125, "readv": 145,
-        "writev": 146, "mremap": 163, "poll": 168, "rt_sigaction": 174, "rt_sigprocmask": 175,
-        "getcwd": 183, "sigaltstack": 186, "getrlimit": 191, "getuid": 199, "getgid": 200,
-        "geteuid": 201, "getegid": 202, "madvise": 219, "gettid": 236, "tkill": 237, "futex": 238,
-        "tgkill": 241, "exit_group": 248, "set_tid_address": 252, "clock_gettime": 260,
-        "clock_getres": 261, "newfstatat": 293, "readlinkat": 298, "set_robust_list": 304,
-        "prlimit64": 334, "getrandom": 349, "rseq": 383,
-    },
+    syscalls=_SYSCALLS,
     stat=StatLayout(
         size=144,
         fields={
@@ -103,6 +194,17 @@ S390X = Arch(
             "gid": (32, 4), "rdev": (40, 8), "size": (48, 8), "blksize": (104, 8),
             "blocks": (112, 8),
         },
+    ),
+    exceptions=Exceptions(
+        # One number for every program interruption: the opcode tells them apart.
+        numbers={3: Trap("SIGILL", "undefined or privileged instruction")},
+        other=Trap("SIGILL", "program interruption"),
+        opcodes=(
+            *(OpcodeTrap(value, mask, _DIVIDE) for value, mask in _DIVISIONS),
+            *(OpcodeTrap(value, mask, _COMPARE) for value, mask in _TRAPPING_COMPARISONS),
+        ),
+        status=(99, 0xFF00),  # FPC: the data exception code (DXC)
+        misaligned_pc="SIGILL",
     ),
     # The word at SP is the caller's SP; %r14 was stored in the caller's save area, at
     # SP + 112, which is CFA - 48. It tells nothing of %r11.

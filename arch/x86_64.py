@@ -5,11 +5,14 @@ from arch.descriptor import (
     Arch,
     Boot,
     Encoding,
+    Exceptions,
     InstructionKind,
     Register,
     SFrameFacts,
     StatLayout,
     SyscallConvention,
+    Trap,
+    numbered,
 )
 from arch.row import CfaRule, RegRule, Row, RuleKind
 
@@ -20,6 +23,59 @@ _GENERAL = (
 )  # fmt: skip
 
 SP, FP, RA = 7, 6, 16
+
+_SYSCALLS = numbered(
+    (0,
+     "read write open close stat fstat lstat poll lseek mmap mprotect munmap brk rt_sigaction "
+     "rt_sigprocmask rt_sigreturn ioctl pread64 pwrite64 readv writev access pipe select "
+     "sched_yield mremap msync mincore madvise shmget shmat shmctl dup dup2 pause nanosleep "
+     "getitimer alarm setitimer getpid sendfile socket connect accept sendto recvfrom sendmsg "
+     "recvmsg shutdown bind listen getsockname getpeername socketpair setsockopt getsockopt "
+     "clone fork vfork execve exit wait4 kill uname semget semop semctl shmdt msgget msgsnd "
+     "msgrcv msgctl fcntl flock fsync fdatasync truncate ftruncate getdents getcwd chdir "
+     "fchdir rename mkdir rmdir creat link unlink symlink readlink chmod fchmod chown fchown "
+     "lchown umask gettimeofday getrlimit getrusage sysinfo times ptrace getuid syslog getgid "
+     "setuid setgid geteuid getegid setpgid getppid getpgrp setsid setreuid setregid getgroups "
+     "setgroups setresuid getresuid setresgid getresgid getpgid setfsuid setfsgid getsid "
+     "capget capset rt_sigpending rt_sigtimedwait rt_sigqueueinfo rt_sigsuspend sigaltstack "
+     "utime mknod uselib personality ustat statfs fstatfs sysfs getpriority setpriority "
+     "sched_setparam sched_getparam sched_setscheduler sched_getscheduler "
+     "sched_get_priority_max sched_get_priority_min sched_rr_get_interval mlock munlock "
+     "mlockall munlockall vhangup modify_ldt pivot_root _sysctl prctl arch_prctl adjtimex "
+     "setrlimit chroot sync acct settimeofday mount umount2 swapon swapoff reboot sethostname "
+     "setdomainname iopl ioperm create_module init_module delete_module get_kernel_syms "
+     "query_module quotactl nfsservctl getpmsg putpmsg afs_syscall tuxcall security gettid "
+     "readahead setxattr lsetxattr fsetxattr getxattr lgetxattr fgetxattr listxattr llistxattr "
+     "flistxattr removexattr lremovexattr fremovexattr tkill time futex sched_setaffinity "
+     "sched_getaffinity set_thread_area io_setup io_destroy io_getevents io_submit io_cancel "
+     "get_thread_area lookup_dcookie epoll_create epoll_ctl_old epoll_wait_old "
+     "remap_file_pages getdents64 set_tid_address restart_syscall semtimedop fadvise64 "
+     "timer_create timer_settime timer_gettime timer_getoverrun timer_delete clock_settime "
+     "clock_gettime clock_getres clock_nanosleep exit_group epoll_wait epoll_ctl tgkill utimes "
+     "vserver mbind set_mempolicy get_mempolicy mq_open mq_unlink mq_timedsend mq_timedreceive "
+     "mq_notify mq_getsetattr kexec_load waitid add_key request_key keyctl ioprio_set "
+     "ioprio_get inotify_init inotify_add_watch inotify_rm_watch migrate_pages openat mkdirat "
+     "mknodat fchownat futimesat newfstatat unlinkat renameat linkat symlinkat readlinkat "
+     "fchmodat faccessat pselect6 ppoll unshare set_robust_list get_robust_list splice tee "
+     "sync_file_range vmsplice move_pages utimensat epoll_pwait signalfd timerfd_create "
+     "eventfd fallocate timerfd_settime timerfd_gettime accept4 signalfd4 eventfd2 "
+     "epoll_create1 dup3 pipe2 inotify_init1 preadv pwritev rt_tgsigqueueinfo perf_event_open "
+     "recvmmsg fanotify_init fanotify_mark prlimit64 name_to_handle_at open_by_handle_at "
+     "clock_adjtime syncfs sendmmsg setns getcpu process_vm_readv process_vm_writev kcmp "
+     "finit_module sched_setattr sched_getattr renameat2 seccomp getrandom memfd_create "
+     "kexec_file_load bpf execveat userfaultfd membarrier mlock2 copy_file_range preadv2 "
+     "pwritev2 pkey_mprotect pkey_alloc pkey_free statx io_pgetevents rseq uretprobe uprobe"),
+    (424,
+     "pidfd_send_signal io_uring_setup io_uring_enter io_uring_register open_tree move_mount "
+     "fsopen fsconfig fsmount fspick pidfd_open clone3 close_range openat2 pidfd_getfd "
+     "faccessat2 process_madvise epoll_pwait2 mount_setattr quotactl_fd "
+     "landlock_create_ruleset landlock_add_rule landlock_restrict_self memfd_secret "
+     "process_mrelease futex_waitv set_mempolicy_home_node cachestat fchmodat2 "
+     "map_shadow_stack futex_wake futex_wait futex_requeue statmount listmount "
+     "lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat "
+     "listxattrat removexattrat open_tree_attr file_getattr file_setattr listns "
+     "rseq_slice_yield"),
+)  # fmt: skip
 
 X86_64 = Arch(
     name="x86_64",
@@ -45,6 +101,8 @@ X86_64 = Arch(
         registers_in_offsets=False,
         zero_ra_is_filler=False,
         pauth=False,
+        relocations={2: 4, 24: 8},  # R_X86_64_PC32, R_X86_64_PC64
+        v1_rep_size=16,  # a PLT entry
     ),
     encodings=(
         Encoding(InstructionKind.CALL, b"\xe8", b"\xff", "call rel32"),
@@ -57,7 +115,13 @@ X86_64 = Arch(
     ),
     prefixes=bytes((0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, *range(0x40, 0x50))),
     syscall=SyscallConvention(
-        number=35, arguments=(39, 43, 40, 108, 106, 107), result=35, interrupt=None, instruction=699
+        number=35, arguments=(39, 43, 40, 108, 106, 107), result=35, interrupt=None,
+        instruction=699,
+        next_pc=2,
+        next_pc_register=38,  # rcx
+        flags_register=109,  # r11
+        segment_set={0x1001: 251, 0x1002: 250},  # ARCH_SET_GS, ARCH_SET_FS
+        segment_get={0x1003: 250, 0x1004: 251},  # ARCH_GET_FS, ARCH_GET_GS
     ),
     boot=Boot(
         emulator_arch=4,
@@ -71,24 +135,31 @@ X86_64 = Arch(
         mmap_base=0x7FFF_F7FF_F000,
         pie_base=0x5555_5555_4000,
         platform=b"x86_64",
+        user_end=0x7FFF_FFFF_F000,
     ),
-    syscalls={
-        "read": 0, "write": 1, "close": 3, "fstat": 5, "poll": 7, "lseek": 8, "mmap": 9,
-        "mprotect": 10, "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14,
-        "ioctl": 16, "readv": 19, "writev": 20, "mremap": 25, "madvise": 28, "getpid": 39,
-        "exit": 60, "uname": 63, "getrlimit": 97, "sysinfo": 99, "gettimeofday": 96,
-        "getuid": 102, "getgid": 104, "geteuid": 107, "getegid": 108, "getppid": 110,
-        "sigaltstack": 131, "arch_prctl": 158, "gettid": 186, "time": 201, "futex": 202,
-        "set_tid_address": 218, "clock_gettime": 228, "clock_getres": 229, "exit_group": 231,
-        "tgkill": 234, "kill": 62, "tkill": 200, "newfstatat": 262, "readlink": 89,
-        "readlinkat": 267, "set_robust_list": 273, "prlimit64": 302, "getrandom": 318, "rseq": 334,
-    },
+    syscalls=_SYSCALLS,
     stat=StatLayout(
         size=144,
         fields={
             "dev": (0, 8), "ino": (8, 8), "nlink": (16, 8), "mode": (24, 4), "uid": (28, 4),
             "gid": (32, 4), "rdev": (40, 8), "size": (48, 8), "blksize": (56, 8), "blocks": (64, 8),
         },
+    ),
+    exceptions=Exceptions(
+        numbers={
+            0: Trap("SIGFPE", "integer division by zero or overflow"),
+            1: Trap("SIGTRAP", "debug exception"),
+            3: Trap("SIGTRAP", "breakpoint"),
+            6: Trap("SIGILL", "undefined instruction"),
+            12: Trap("SIGBUS", "stack segment fault"),
+            13: Trap("SIGSEGV", "privileged instruction or non-canonical address"),
+            16: Trap("SIGFPE", "x87 floating-point exception"),
+            17: Trap("SIGBUS", "misaligned access"),
+            19: Trap("SIGFPE", "SIMD floating-point exception"),
+            128: Trap("SIGSEGV", "system call of the 32-bit interface"),
+        },
+        other=Trap("SIGSEGV", "software interrupt"),
+        halt="SIGSEGV",
     ),
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),

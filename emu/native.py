@@ -50,6 +50,14 @@ if TYPE_CHECKING or not COMPILED:
         """The int64 with its bytes in reverse order."""
         return _signed(int.from_bytes((int(value) % (2 * _SIGN)).to_bytes(8, "little"), "big"))
 
+    def call_reg_read(function: int, engine: int, register: int, place: int) -> int:
+        """Call int function(engine, int register, void *place) at a host address."""
+        raise NotImplementedError("the hook exists compiled only")
+
+    def call_stop(function: int, engine: int) -> int:
+        """Call int function(engine) at a host address."""
+        raise NotImplementedError("the hook exists compiled only")
+
     def add64(left: int, right: int) -> int:
         """The sum modulo 2^64, as int64."""
         return _signed(int(left) + int(right))
@@ -101,6 +109,33 @@ else:
             return builder.bswap(arguments[0])
 
         return types.int64(types.int64), generate
+
+    @intrinsic
+    def call_reg_read(
+        typing_context: Any, function: Any, engine: Any, register: Any, place: Any
+    ) -> Any:
+        """Call int function(engine, int register, void *place) at a host address."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word, half = ir.IntType(64), ir.IntType(32)
+            kind = ir.FunctionType(half, (word, half, word))
+            target = builder.inttoptr(arguments[0], kind.as_pointer())
+            number = builder.trunc(arguments[2], half)
+            return builder.sext(builder.call(target, (arguments[1], number, arguments[3])), word)
+
+        return types.int64(types.int64, types.int64, types.int64, types.int64), generate
+
+    @intrinsic
+    def call_stop(typing_context: Any, function: Any, engine: Any) -> Any:
+        """Call int function(engine) at a host address."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word, half = ir.IntType(64), ir.IntType(32)
+            kind = ir.FunctionType(half, (word,))
+            target = builder.inttoptr(arguments[0], kind.as_pointer())
+            return builder.sext(builder.call(target, (arguments[1],)), word)
+
+        return types.int64(types.int64, types.int64), generate
 
     load64 = _load(64, signed=True)
     load32 = _load(32, signed=True)

@@ -23,6 +23,8 @@ from emu.memory import FAULT_ACCESS, FAULT_ADDRESS, Memory
 _LIBRARY = binding.uclib
 _WRITE_FLAG = 1 << 30
 _MASK = (1 << 64) - 1
+_END = 0
+"""Where the emulator stops by itself: a jump to nowhere, reported as the fault it is."""
 _CODE_BUFFER = 32 << 20
 """Bytes of translated code per engine; the emulator's default is 1 GiB."""
 
@@ -162,7 +164,8 @@ class Engine:
         self._interrupt = None
         self.memory.header[FAULT_ACCESS] = 0
         try:
-            self._uc.emu_start(start, _MASK)
+            # Any other end address is looked up in the page table after a stop, and faults.
+            self._uc.emu_start(start, _END)
         except unicorn.UcError as error:
             if self._failure is not None:
                 raise self._failure from None
@@ -171,6 +174,8 @@ class Engine:
             raise self._failure
         if self._interrupt is not None:
             return EngineStop(StopKind.INTERRUPT, number=self._interrupt)
+        if self.pc == _END:
+            return EngineStop(StopKind.MEMORY, address=_END, access="fetch")
         return EngineStop(StopKind.STOPPED)
 
     def stop(self) -> None:

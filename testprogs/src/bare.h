@@ -7,7 +7,11 @@
 #include <stddef.h>
 
 /* Keeps a function a function: not inlined, cloned or analysed by callers.  */
+#ifdef __clang__
+#define OWN __attribute__ ((noinline))
+#else
 #define OWN __attribute__ ((noipa))
+#endif
 
 long sys_write (long fd, const void *from, size_t size);
 _Noreturn void sys_exit (long status);

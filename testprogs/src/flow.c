@@ -79,7 +79,7 @@ two_exits (long a, long b)
   return d - c;
 }
 
-__attribute__ ((cold, noipa)) static long
+__attribute__ ((cold)) OWN long
 complain (long a)
 {
   budget--;

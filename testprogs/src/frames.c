@@ -4,8 +4,10 @@
    arguments, frames over 4 KiB, 32 KiB, 64 KiB and 512 KiB, alloca (also in a
    loop), variable-length arrays, over-aligned locals (stack realignment, also
    together with alloca and with stack arguments), variable arguments,
-   structures passed and returned by value, and the frame and return addresses
-   taken by builtins.  */
+   structures passed and returned by value, another calling convention with more
+   saved registers, a nested function that reads its parent's frame, every
+   saved register pushed at once, and the frame and return addresses taken by
+   builtins.  */
 
 #include "bare.h"
 
@@ -203,6 +205,50 @@ own_frame (long n)
   return leaf (n) + (frame != NULL) + (__builtin_return_address (0) != NULL);
 }
 
+/* A convention under which vector registers are saved, where there is one.  */
+#if defined __x86_64__
+#define OTHER_CONVENTION __attribute__ ((ms_abi))
+#elif defined __aarch64__
+#define OTHER_CONVENTION __attribute__ ((aarch64_vector_pcs))
+#else
+#define OTHER_CONVENTION
+#endif
+
+OWN OTHER_CONVENTION long
+other_convention (long a, long b, long c, long d, long e)
+{
+  return leaf (a) + 2 * leaf (b) + 3 * leaf (c) + (long) sum_mixed ("dl", 0.5 * d, e);
+}
+
+OWN long
+nested (long a)
+{
+#ifdef __clang__
+  return leaf (a) + leaf (a + 5) + 5;
+#else
+  long local = a;
+  __attribute__ ((noinline)) long inside (long b)
+  {
+    _Alignas (64) volatile long v[8];
+    escape ((void *) v);
+    v[b & 7] = leaf (local);
+    local += b;
+    return v[b & 7];
+  }
+  long first = inside (5);
+  return first + leaf (local) + local - a;
+#endif
+}
+
+OWN long
+all_saved (long a)
+{
+#ifndef __clang__
+  __builtin_unwind_init ();
+#endif
+  return leaf (a);
+}
+
 int
 main (void)
 {
@@ -218,7 +264,7 @@ main (void)
   sum += (long) sum_mixed ("dldlddldldl", 1.5, 2L, 2.5, 3L, 4.5, 5.5, 6L, 7.5, 8L, 9.5, 10L);
   sum += take_big (make_big (3), 2);
   sum += (long) float_saved (1.5, 2.25);
-  sum += own_frame (4);
+  sum += other_convention (1, 2, 3, 4, 5) + nested (6) + all_saved (7) + own_frame (4);
   report ("frames", sum);
   return 0;
 }

@@ -1,0 +1,82 @@
+"""The .eh_frame of an ELF file as a `Table`.
+
+This is the door of the package: it fetches the section, and in a relocatable object what
+the relocations of the section point to, and names no format of the section itself.
+"""
+
+from arch import Arch
+from emu.cfi.functions import Reading, read_functions
+from emu.cfi.reading import EhFrame, Target
+from emu.errors import CfiError
+from emu.image import SHF_ALLOC, SHF_EXECINSTR, SHN_UNDEF, Image, Section
+from emu.tables import Table
+
+SECTION_NAME = ".eh_frame"
+_NO_RELOCATION = 0
+"""R_*_NONE of every machine's psABI supplement."""
+
+
+def cfi_table(image: Image) -> Table | None:
+    """The table; None where the file has no .eh_frame or an empty one.
+
+    In a relocatable object a function's `start` counts in the section that its FDE's
+    relocation names. An FDE that cannot be placed (no relocation, or one against a symbol
+    that is not defined in this file) or whose header cannot be read has no address range:
+    it is left out, and `read_image` tells its reason. When every FDE is left out the table
+    is corrupt, with the reason of the first.
+
+    Raises:
+        CfiError: the file is for a machine that has no descriptor.
+        ImageError: the symbol or relocation table contradicts itself.
+    """
+    section = image.section(SECTION_NAME)
+    reading = read_image(image)
+    if section is None or reading is None:
+        return None
+    corrupt = reading.faults[0] if reading.faults and not reading.functions else ""
+    return Table("cfi", reading.functions, section.size, corrupt)
+
+
+def read_image(image: Image) -> Reading | None:
+    """Functions and faults of the file's .eh_frame; None and errors as `cfi_table`."""
+    section = image.section(SECTION_NAME)
+    if section is None:
+        return None
+    data = image.section_bytes(section)
+    if not data:
+        return None
+    relocatable = image.kind == "rel"
+    frame = EhFrame(
+        data,
+        section.addr,
+        image.byte_order,
+        relocatable,
+        _targets(image, section) if relocatable else {},
+    )
+    return read_functions(frame, _arch(image), _code_at_zero(image))
+
+
+def _arch(image: Image) -> Arch:
+    if image.arch is None:
+        raise CfiError(f"{image.path}: no descriptor for ELF machine {image.machine}")
+    return image.arch
+
+
+def _targets(image: Image, section: Section) -> dict[int, Target]:
+    """Offset of each relocated field -> the place in a section that it stands for."""
+    targets: dict[int, Target] = {}
+    for relocation in image.relocations(section):
+        symbol = image.symbol(relocation.symbol)
+        if relocation.kind == _NO_RELOCATION or symbol is None:
+            continue
+        index = symbol.section_index
+        place = symbol.value + relocation.addend
+        # Absolute and common symbols have reserved indices, which no section has.
+        if SHN_UNDEF < index < len(image.sections) and place >= 0:
+            targets[relocation.offset] = Target(index, place)
+    return targets
+
+
+def _code_at_zero(image: Image) -> bool:
+    wanted = SHF_ALLOC | SHF_EXECINSTR
+    return any(s.flags & wanted == wanted and s.addr == 0 and s.size for s in image.sections)

@@ -1,0 +1,40 @@
+"""Names in an ELF string table (gABI, chapter 4), read in time linear in the table."""
+
+
+class Strings:
+    """A string table.
+
+    Many names may lie in the same bytes (linkers merge common tails), and a hostile file can
+    make that quadratic, so the bytes given out are counted.
+    """
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._known: dict[int, str] = {}
+        # Merged tails seldom double the size of a real table.
+        self._budget = 16 * len(data) + 65536
+
+    def text(self, offset: int) -> str:
+        """The name at `offset` bytes, what cannot be printed escaped.
+
+        Raises:
+            ValueError: it lies outside the table, has no end, or names overlap beyond reason.
+        """
+        known = self._known.get(offset)
+        if known is not None:
+            return known
+        end = self._data.find(b"\0", offset) if offset < len(self._data) else -1
+        if end < 0:
+            # Offset 0 of an absent table is the customary way to have no name.
+            if offset == 0 and not self._data:
+                return ""
+            raise ValueError(f"offset {offset:#x} in a string table of {len(self._data)} bytes")
+        self._budget -= end - offset
+        if self._budget < 0:
+            raise ValueError("the names overlap beyond reason")
+        text = self._data[offset:end].decode("utf-8", "backslashreplace")
+        if not text.isprintable():
+            # A name must not be able to forge lines of a report.
+            text = text.encode("unicode_escape").decode("ascii")
+        self._known[offset] = text
+        return text

@@ -1,0 +1,217 @@
+"""One process: a program in memory, its registers, and the kernel that it calls.
+
+The engine runs; `Process` answers its system calls and says how the run ended. Whoever
+drives the engine (a check, a recording) looks at `finished` when the engine comes back,
+and hands any other stop to `fault`. `run` is the simplest such driver.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+
+from emu.errors import MemoryFault
+from emu.image import Image
+from emu.linux.address_space import AddressSpace
+from emu.linux.calls import Errno, RunEndedError
+from emu.linux.clock import Clock, TimeCalls
+from emu.linux.faults import Fault, classify
+from emu.linux.files import Files
+from emu.linux.guest import Guest
+from emu.linux.signals import Signals
+from emu.linux.syscalls import Syscalls
+from emu.linux.task import OWNER, PID, Task
+from emu.machine.engine import Engine, EngineStop, StopKind
+from emu.machine.entry_stack import STACK_SIZE, build_stack
+from emu.machine.loader import load
+from emu.memory import Memory
+
+
+class Process:
+    """A program that is loaded and ready to `start`.
+
+    Args:
+        image: the program.
+        engine: a CPU of its machine in its boot state.
+        memory: the engine's, still empty.
+        arguments: argv; empty: the program's name alone.
+        environment: names and values.
+        stdin: all that descriptor 0 holds.
+        seed: of everything that could differ between two runs.
+        instructions: how many have been executed; it drives the clock.
+
+    Raises:
+        ImageError: the program cannot be loaded.
+        UsageError: it needs a root directory, or arguments are too long.
+    """
+
+    def __init__(
+        self,
+        image: Image,
+        engine: Engine,
+        memory: Memory,
+        arguments: Sequence[str | bytes] = (),
+        environment: Mapping[str, str] | None = None,
+        stdin: bytes = b"",
+        seed: int = 0,
+        instructions: Callable[[], int] = lambda: 0,
+    ) -> None:
+        self.image = image
+        self.engine = engine
+        self.memory = memory
+        self._arch = engine.arch
+        program = b"/" + _bytes(image.name)
+        self.loaded = load(image, memory)
+        self.stack = build_stack(
+            self._arch,
+            memory,
+            self.loaded,
+            program=program,
+            arguments=[_bytes(text) for text in arguments] or [program],
+            environment=[_bytes(f"{k}={v}") for k, v in (environment or {}).items()],
+            owner=OWNER,
+            seed=seed,
+        )
+        self.clock = Clock(seed, instructions)
+        self.exit_status: int | None = None
+        self.killed_by = ""
+        """Name of the signal that ended it."""
+        self.reason = ""
+        """In words, where the process ended in another way than by exit."""
+        self.last_fault: Fault | None = None
+        self.finished = False
+        guest = Guest(memory, self._arch.byte_order, engine)
+        self._guest = guest
+        self._files = Files(guest, self._arch.stat, self.clock, stdin, program, OWNER)
+        self._signals = Signals(guest, PID, lambda name: self._syscalls.note(name))
+        self._syscalls = Syscalls(
+            self._arch.syscalls,
+            (
+                AddressSpace(
+                    guest, self._arch.layout, self.loaded.brk, (self.stack.low, self.stack.high)
+                ).calls(),
+                self._files.calls(),
+                self._signals.calls(),
+                TimeCalls(guest, self.clock).calls(),
+                self._task(guest, program, seed).calls(),
+            ),
+        )
+        engine.hook_syscalls(self._on_call)
+
+    def _task(self, guest: Guest, program: bytes, seed: int) -> Task:
+        convention, engine = self._arch.syscall, self.engine
+        segments: dict[
+            int, tuple[Callable[[int], None] | None, Callable[[], int] | None]
+        ] = {}
+        for operation, register in convention.segment_set.items():
+            segments[operation] = (_writer(engine, register), None)
+        for operation, register in convention.segment_get.items():
+            segments[operation] = (None, _reader(engine, register))
+        return Task(
+            guest, self.clock, self._arch.name, program[1:], seed, STACK_SIZE, segments,
+            self._arch.layout.user_end,
+        )  # fmt: skip
+
+    # ---- what a report asks for
+
+    @property
+    def stdout(self) -> bytes:
+        """What it wrote to its standard output, at most 16 MiB."""
+        return bytes(self._files.stdout.kept)
+
+    @property
+    def stderr(self) -> bytes:
+        """What it wrote to its standard error, at most 16 MiB."""
+        return bytes(self._files.stderr.kept)
+
+    @property
+    def dropped(self) -> int:
+        """Bytes of output beyond those kept."""
+        return self._files.stdout.dropped + self._files.stderr.dropped
+
+    @property
+    def unsupported(self) -> Counter[str]:
+        """System calls that are not implemented, by name or ``#N``."""
+        return self._syscalls.unsupported
+
+    @property
+    def refused(self) -> Counter[str]:
+        """System calls that fail by design, by name."""
+        return self._syscalls.refused
+
+    # ---- running
+
+    def start(self) -> int:
+        """Set SP and PC as execve(2) leaves them; the entry address."""
+        stack_register = self._arch.register(self._arch.sp)
+        assert stack_register is not None
+        self.engine.write(stack_register.emulator, self.stack.pointer)
+        self.engine.pc = self.loaded.entry
+        return self.loaded.entry
+
+    def run(self) -> None:
+        """Start, and drive the engine until the process has ended."""
+        address = self.start()
+        while not self.finished:
+            stop = self.engine.run(address)
+            address = self.engine.pc
+            halts = stop.kind is StopKind.STOPPED and not self._arch.exceptions.halt
+            if not self.finished and not halts:
+                self.fault(stop)
+
+    def fault(self, stop: EngineStop) -> Fault:
+        """Let the process die of what the engine met."""
+        fault = classify(self.engine, stop, (self.stack.low, self.stack.high))
+        self.last_fault = fault
+        self._end(RunEndedError(signal=fault.signal, reason=fault.reason))
+        return fault
+
+    def _on_call(self) -> None:
+        """Answer the system call at the engine's PC."""
+        engine, convention = self.engine, self._arch.syscall
+        pc = engine.pc
+        number = engine.read(convention.number) & convention.number_mask
+        if convention.immediate:
+            number = self.memory.read(pc, 2)[1] or number
+        arguments = [engine.read(register) for register in convention.arguments]
+        if convention.pc_advance:
+            engine.pc = pc + convention.pc_advance
+        self.clock.count_call()
+        try:
+            result = self._answer(self._syscalls.name(number), arguments)
+        except RunEndedError as end:
+            self._end(end)
+            engine.stop()
+            return
+        if convention.next_pc_register:
+            engine.write(convention.next_pc_register, pc + convention.next_pc)
+        if convention.flags_register:
+            engine.write(convention.flags_register, engine.read(self._arch.flags_emulator))
+        engine.write(convention.result, result)
+
+    def _answer(self, name: str, arguments: list[int]) -> int:
+        if name == "mmap" and self._arch.syscall.mmap_block:
+            order = self._arch.byte_order
+            try:
+                block = [self.memory.read_word(arguments[0] + 8 * i, order) for i in range(6)]
+            except MemoryFault:
+                return -Errno.EFAULT
+            arguments = block
+        return self._syscalls.call(name, arguments)
+
+    def _end(self, end: RunEndedError) -> None:
+        self.finished = True
+        self.exit_status = end.status
+        self.killed_by = end.signal
+        self.reason = end.reason
+
+
+def _bytes(text: str | bytes) -> bytes:
+    """As the host's command line gives it: undecodable bytes come back as they were."""
+    return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
+
+
+def _writer(engine: Engine, register: int) -> Callable[[int], None]:
+    return lambda value: engine.write(register, value)
+
+
+def _reader(engine: Engine, register: int) -> Callable[[], int]:
+    return lambda: engine.read(register)

@@ -1,0 +1,255 @@
+"""The `dump` command: a .sframe section decoded, as text or JSON, with every fault."""
+
+import functools
+import json
+import os
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TextIO
+
+from emu.errors import ImageError, SFrameError, UnwindlabError
+from emu.image import MAGIC, Image, parse_image, read_file
+from emu.sframe.container import SECTION_NAME, decode_contained, find_section
+from emu.sframe.decode import Decoded, Fde, decode
+from emu.sframe.layout import FLEX, magic_order
+from emu.sframe.stored import StoredRow
+from emu.symbols import FunctionNames
+
+_TYPES = {0: "default", FLEX: "flex"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Subject:
+    """What is dumped."""
+
+    path: str
+    size: int
+    """Bytes of the section."""
+    decoded: Decoded | None
+    """None: an empty section."""
+    image: Image | None
+    """None: a raw section."""
+    names: FunctionNames | None
+    nameless: str
+    """Why there are no names although there is an image."""
+
+    def function(self, fde: Fde) -> str | None:
+        """Name of the function that a FDE is about."""
+        if self.names is None:
+            return None
+        return self.names.place(fde.start, fde.section).function
+
+    def section(self, fde: Fde) -> str | None:
+        """Name of its section, in a relocatable file."""
+        if self.image is None or fde.section < 0:
+            return None
+        return self.image.sections[fde.section].name
+
+
+def dump(path: str, format: str, output: str | None) -> int:
+    """Print a decoded section.
+
+    Args:
+        path: an ELF file or a raw section.
+        format: ``text`` or ``json``.
+        output: file to write; None for stdout.
+
+    Returns:
+        The exit status: 1 if there are faults.
+
+    Raises:
+        UnwindlabError: nothing can be decoded, or the output cannot be written.
+    """
+    subject = _read(path)
+    lines = _json(subject) if format == "json" else _text(subject)
+    _write(lines, output)
+    return 1 if subject.decoded is not None and subject.decoded.faults else 0
+
+
+def _read(path: str) -> _Subject:
+    data = read_file(path)
+    if data[: len(MAGIC)] != MAGIC:
+        if not data:
+            raise ImageError(f"{path}: offset 0x0: the file is empty")
+        if magic_order(data) is None:
+            raise ImageError(f"{path}: offset 0x0: neither ELF nor SFrame")
+        try:
+            return _Subject(path, len(data), decode(data), None, None, "")
+        except SFrameError as error:
+            raise UnwindlabError(f"{path}: {error}") from error
+    image = parse_image(path, data)
+    contained = find_section(image)
+    if contained is None:
+        raise ImageError(f"{path}: offset 0x28: no section {SECTION_NAME}")
+    if not contained.data:
+        return _Subject(path, 0, None, image, None, "")
+    try:
+        decoded = decode_contained(image, contained)
+    except SFrameError as error:
+        raise UnwindlabError(f"{path}: {SECTION_NAME}: {error}") from error
+    names, nameless = None, ""
+    try:
+        names = FunctionNames(image)
+    except ImageError as error:
+        # Symbols only decorate; the section itself is whole.
+        nameless = str(error)
+    return _Subject(path, len(contained.data), decoded, image, names, nameless)
+
+
+def _write(lines: Iterator[str], output: str | None) -> None:
+    try:
+        if output is None:
+            _pour(lines, sys.stdout)
+        else:
+            with open(output, "w", encoding="utf-8", errors="backslashreplace") as file:
+                _pour(lines, file)
+    except BrokenPipeError:
+        # The reader has seen enough. The interpreter would complain at its own last flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        if output is None:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise UnwindlabError(f"{output or 'stdout'}: {error.strerror}") from error
+    except ValueError as error:
+        raise UnwindlabError(f"{output!r}: {error}") from error
+
+
+def _pour(lines: Iterator[str], file: TextIO) -> None:
+    for line in lines:
+        file.write(line)
+    file.flush()
+
+
+def _json(subject: _Subject) -> Iterator[str]:
+    """One object. Rows are written by hand, which is several times as fast as json.dumps."""
+    decoded = subject.decoded
+    header = decoded.header if decoded is not None else None
+    head = {
+        "version": header.version.number if header else None,
+        "abi": header.abi_name if header else None,
+        "flags": header.flag_names if header else [],
+        "fixed_fp": header.fixed_fp if header else None,
+        "fixed_ra": header.fixed_ra if header else None,
+        "num_fdes": header.num_fdes if header else 0,
+        "num_fres": header.num_fres if header else 0,
+    }
+    if subject.nameless:
+        head["nameless"] = subject.nameless
+    yield json.dumps(head)[:-1] + ', "fdes": ['
+    if decoded is not None:
+        tails = [
+            json.dumps({"cfa": row.cfa_text, "fp": row.fp_text, "ra": row.ra_text,
+                        "ra_signed": row.ra_signed})[1:]
+            for row in decoded.rows.stored
+        ]  # fmt: skip
+        for number, fde in enumerate(decoded.fdes):
+            rows = ", ".join(
+                f'{{"start": {start}, {tails[content]}' for start, content in _rows(decoded, fde)
+            )
+            comma = ",\n" if number else "\n"
+            yield f'{comma}{json.dumps(_fde(subject, fde))[:-1]}, "rows": [{rows}]}}'
+    yield '],\n"faults": ['
+    quoted = functools.cache(json.dumps)
+    for number, fault in enumerate(decoded.faults if decoded is not None else ()):
+        comma = ",\n" if number else "\n"
+        yield f'{comma}{{"offset": {fault.offset}, "reason": {quoted(fault.reason)}}}'
+    yield "]}\n"
+
+
+def _fde(subject: _Subject, fde: Fde) -> dict[str, object]:
+    values: dict[str, object] = {
+        "start": hex(fde.start),
+        "size": fde.size,
+        "pc_type": "mask" if fde.mask else "inc",
+        "type": _type(fde),
+        "rep_size": fde.rep_size,
+        "signal": fde.signal,
+        "pauth_key": fde.pauth_key,
+    }
+    section = subject.section(fde)
+    if section is not None:
+        values["section"] = section
+    if subject.names is not None:
+        values["function"] = subject.function(fde)
+    return values
+
+
+def _type(fde: Fde) -> str:
+    return _TYPES.get(fde.kind, f"unknown ({fde.kind})")
+
+
+def _rows(decoded: Decoded, fde: Fde) -> Iterator[tuple[int, int]]:
+    """Start and number in `stored` of each row that counts."""
+    part = slice(fde.first, fde.last)
+    pairs = zip(decoded.rows.starts[part], decoded.rows.contents[part], strict=True)
+    return ((start, content) for start, content in pairs if content >= 0)
+
+
+def _text(subject: _Subject) -> Iterator[str]:
+    decoded = subject.decoded
+    if decoded is None:
+        yield f"{subject.path}: {SECTION_NAME} is empty\n"
+        return
+    header = decoded.header
+    yield (
+        f"{subject.path}: SFrame V{header.version.number}, {header.abi_name}, "
+        f"{header.byte_order}-endian, {subject.size} bytes\n"
+        f"  flags     {', '.join(header.flag_names) or 'none'}\n"
+        f"  fixed FP  {_fixed(header.fixed_fp)}\n"
+        f"  fixed RA  {_fixed(header.fixed_ra)}\n"
+        f"  FDEs      {header.num_fdes} at {header.fdes_at:#x}\n"
+        f"  FREs      {header.num_fres} at {header.fres_at:#x}, {header.fre_len} bytes\n"
+    )
+    if subject.nameless:
+        yield f"  no names  {subject.nameless}\n"
+    tails = [_columns(row) for row in decoded.rows.stored]
+    for number, fde in enumerate(decoded.fdes):
+        yield _title(subject, number, fde)
+        # Rows of a repeated block have no address of their own.
+        base, width = (0, 8) if fde.mask else (fde.start, 16)
+        rows = "".join(
+            f"    {base + start & 0xFFFF_FFFF_FFFF_FFFF:0{width}x}  {tails[content]}"
+            for start, content in _rows(decoded, fde)
+        )
+        if rows:
+            yield f"    {'START' if fde.mask else 'STARTPC':<{width}}  {'CFA':<12}{'FP':<12}RA\n"
+            yield rows
+        elif not fde.no_rows:
+            yield "    no rows\n"
+    faults = decoded.faults
+    yield f"\n{len(faults)} fault{'' if len(faults) == 1 else 's'}\n"
+    for fault in faults:
+        yield f"  offset {fault.offset:#x}: {fault.reason}\n"
+
+
+def _fixed(offset: int) -> str:
+    return f"c{offset:+d}" if offset else "none"
+
+
+def _title(subject: _Subject, number: int, fde: Fde) -> str:
+    parts = [f"\n[{number}] {fde.start:#x}, {fde.size} bytes"]
+    section, function = subject.section(fde), subject.function(fde)
+    if section is not None:
+        parts.append(f"in {section}")
+    if function is not None:
+        parts.append(f"<{function}>")
+    if fde.kind:
+        parts.append(_type(fde))
+    if fde.mask:
+        size = "" if fde.rep_size is None else f" every {fde.rep_size} bytes"
+        parts.append(f"repeats{size}")
+    if fde.signal:
+        parts.append("signal frame")
+    if fde.pauth_key == "b":
+        parts.append("key B")
+    if fde.no_rows:
+        parts.append(f"({fde.no_rows})")
+    return " ".join(parts) + "\n"
+
+
+def _columns(row: StoredRow) -> str:
+    signed = " [s]" if row.ra_signed else ""
+    if row.cfa_text is None:
+        return "RA undefined\n"
+    return f"{row.cfa_text:<12}{row.fp_text:<12}{row.ra_text}{signed}\n"

@@ -1,0 +1,274 @@
+"""The true call stack: a shadow stack for each stack of the guest, in compiled code.
+
+At each instruction `advance` is told the PC, SP and FP and what the instruction before
+was. The rules (each one has a case that fails without it):
+
+* A call that did not fall through pushes (return address, CFA, FP before the call).
+  One that falls through onto the start of a function is a call too; one that lands in
+  its own function, but not at its start, only fetches the PC.
+* Any other jump pops the top frame if PC is its return address and SP its caller's SP,
+  and drops each frame whose caller's SP is below SP (longjmp, unwinding). Opcodes do
+  not count: some machines return by conditional branches, and code can return by a jump.
+* Where the return address travels in a register, a leaf's SP equals its caller's SP, so
+  SP cannot tell a live leaf from frames that a longjmp abandoned. There each call is
+  remembered as (return address, caller's SP) -> depth and parent; when control jumps to
+  such a pair whose parent is still on the stack, what was pushed since is dropped.
+* SP outside [lowest SP seen - 1 MiB, base] of the current stack, or inside another known
+  one, is a stack switch. A new stack begins empty; a known one is found as it was.
+"""
+
+import mmap
+
+import numba
+import numpy as np
+import numpy.typing as npt
+
+from arch import Arch
+from emu.native import load64, store64
+
+# Words of the truth block.
+(
+    FRAMES, DEPTH, LOW, HIGH, CAPACITY, SERIAL, PREVIOUS_PC, PREVIOUS_SIZE, PREVIOUS_KIND,
+    PREVIOUS_FP, STACKS, STACK_COUNT, CURRENT, PAIRS, ENTRY_CFA, CALLER_SP, RA_IN_REGISTER,
+    CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, WORDS,
+) = range(23)  # fmt: skip
+
+# A frame: what its caller's registers are, and a number that no other frame has.
+RA, CFA, FP, FRAME_SERIAL = 0, 8, 16, 24
+FRAME_BYTES = 32
+
+# A stack that is not the current one.
+_S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY = range(0, 40, 8)
+_STACK_BYTES = 40
+_MOST_STACKS = 1024
+
+_SLACK = 1 << 20
+"""Bytes that a stack may grow by at once without being taken for another one."""
+_HEAD = 512
+"""Bytes above the first SP of a new stack that still belong to it."""
+
+# A remembered call.
+_P_RA, _P_SP, _P_PARENT, _P_DEPTH = range(0, 32, 8)
+_PAIR_BYTES = 32
+_WAYS = 4
+_SETS = 1 << 16
+
+_CALL = 1
+_MAIN_FRAMES = 1 << 21
+_OTHER_FRAMES = 1 << 16
+
+
+@numba.njit(cache=True)
+def _remember(truth, ra, sp, parent, depth):  # type: ignore[no-untyped-def]
+    base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(ra, sp)
+    oldest = base
+    for way in range(_WAYS):
+        pair = base + _PAIR_BYTES * way
+        if load64(pair + _P_RA) == ra and load64(pair + _P_SP) == sp:
+            oldest = pair
+            break
+        if load64(pair + _P_PARENT) < load64(oldest + _P_PARENT):
+            oldest = pair
+    store64(oldest + _P_RA, ra)
+    store64(oldest + _P_SP, sp)
+    store64(oldest + _P_PARENT, parent)
+    store64(oldest + _P_DEPTH, depth)
+
+
+@numba.njit(cache=True)
+def _set_of(ra, sp):  # type: ignore[no-untyped-def]
+    mixed = (ra ^ (sp << 13)) * -7046029254386353131
+    return (mixed >> 40) & (_SETS - 1)
+
+
+@numba.njit(cache=True)
+def _land(truth, pc, sp, depth):  # type: ignore[no-untyped-def]
+    """The depth after control came back to an old call at (pc, sp)."""
+    base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(pc, sp)
+    for way in range(_WAYS):
+        pair = base + _PAIR_BYTES * way
+        if load64(pair + _P_RA) == pc and load64(pair + _P_SP) == sp:
+            old = load64(pair + _P_DEPTH)
+            if old >= depth:
+                return depth
+            parent = 0
+            if old > 0:
+                frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (old - 1)
+                parent = load64(frame + FRAME_SERIAL)
+            return old if parent == load64(pair + _P_PARENT) else depth
+    return depth
+
+
+@numba.njit(cache=True)
+def _switch(truth, sp):  # type: ignore[no-untyped-def]
+    """Make the stack that holds SP the current one, a new one if none does."""
+    stacks = load64(truth + 8 * STACKS)
+    here = stacks + _STACK_BYTES * load64(truth + 8 * CURRENT)
+    store64(here + _S_DEPTH, load64(truth + 8 * DEPTH))
+    store64(here + _S_LOW, load64(truth + 8 * LOW))
+    store64(here + _S_HIGH, load64(truth + 8 * HIGH))
+    count = load64(truth + 8 * STACK_COUNT)
+    number = -1
+    for i in range(count):
+        other = stacks + _STACK_BYTES * i
+        if load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
+            number = i
+    if number < 0:
+        # The oldest but the first gives its place when the table is full.
+        number = count if count < _MOST_STACKS else 1 + load64(truth + 8 * SWITCHES) % (count - 1)
+        if number == count:
+            store64(truth + 8 * STACK_COUNT, count + 1)
+        new = stacks + _STACK_BYTES * number
+        store64(new + _S_DEPTH, 0)
+        store64(new + _S_LOW, sp)
+        store64(new + _S_HIGH, sp + _HEAD)
+    new = stacks + _STACK_BYTES * number
+    depth = load64(new + _S_DEPTH)
+    frames = load64(new + _S_FRAMES)
+    # What lies below SP is left over from an earlier use of this memory.
+    while depth > 0:
+        frame = frames + FRAME_BYTES * (depth - 1)
+        if sp <= load64(frame + CFA) + load64(truth + 8 * CALLER_SP):
+            break
+        depth -= 1
+    store64(truth + 8 * CURRENT, number)
+    store64(truth + 8 * FRAMES, frames)
+    store64(truth + 8 * DEPTH, depth)
+    store64(truth + 8 * LOW, min(load64(new + _S_LOW), sp))
+    store64(truth + 8 * HIGH, load64(new + _S_HIGH))
+    store64(truth + 8 * CAPACITY, load64(new + _S_CAPACITY))
+    store64(truth + 8 * SWITCHES, load64(truth + 8 * SWITCHES) + 1)
+
+
+@numba.njit(cache=True)
+def _grow(truth, sp):  # type: ignore[no-untyped-def]
+    """SP fell below the lowest seen: within reach, unless another stack lies there."""
+    stacks = load64(truth + 8 * STACKS)
+    current = load64(truth + 8 * CURRENT)
+    for i in range(load64(truth + 8 * STACK_COUNT)):
+        other = stacks + _STACK_BYTES * i
+        if i != current and load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
+            _switch(truth, sp)
+            return
+    store64(truth + 8 * LOW, sp)
+
+
+@numba.njit(cache=True)
+def place(truth, sp):  # type: ignore[no-untyped-def]
+    """Find the stack that SP is on; called first at every instruction."""
+    low = load64(truth + 8 * LOW)
+    if sp > load64(truth + 8 * HIGH) or sp < low - _SLACK:
+        _switch(truth, sp)
+    elif sp < low:
+        _grow(truth, sp)
+
+
+@numba.njit(cache=True)
+def push(truth, pc, sp):  # type: ignore[no-untyped-def]
+    """A call went to `pc`: one more frame. False: the shadow stack is full."""
+    depth = load64(truth + 8 * DEPTH)
+    if depth >= load64(truth + 8 * CAPACITY):
+        store64(truth + 8 * OVERFLOW, 1)
+        return False
+    frames = load64(truth + 8 * FRAMES)
+    ra = load64(truth + 8 * PREVIOUS_PC) + load64(truth + 8 * PREVIOUS_SIZE)
+    cfa = sp + load64(truth + 8 * ENTRY_CFA)
+    serial = load64(truth + 8 * SERIAL) + 1
+    store64(truth + 8 * SERIAL, serial)
+    if load64(truth + 8 * RA_IN_REGISTER):
+        parent = 0
+        if depth > 0:
+            parent = load64(frames + FRAME_BYTES * (depth - 1) + FRAME_SERIAL)
+        _remember(truth, ra, cfa + load64(truth + 8 * CALLER_SP), parent, depth)
+    frame = frames + FRAME_BYTES * depth
+    store64(frame + RA, ra)
+    store64(frame + CFA, cfa)
+    store64(frame + FP, load64(truth + 8 * PREVIOUS_FP))
+    store64(frame + FRAME_SERIAL, serial)
+    store64(truth + 8 * DEPTH, depth + 1)
+    store64(truth + 8 * CALLS, load64(truth + 8 * CALLS) + 1)
+    return True
+
+
+@numba.njit(cache=True)
+def jump(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
+    """Control came to `pc` neither by falling through nor by a call.
+
+    `return_site`: some call has `pc` as its return address.
+    """
+    depth = load64(truth + 8 * DEPTH)
+    if depth == 0:
+        return
+    frames = load64(truth + 8 * FRAMES)
+    distance = load64(truth + 8 * CALLER_SP)
+    in_register = load64(truth + 8 * RA_IN_REGISTER)
+    before = depth
+    while depth > 0:
+        frame = frames + FRAME_BYTES * (depth - 1)
+        caller = load64(frame + CFA) + distance
+        if sp < caller:
+            break
+        if sp == caller:
+            if pc == load64(frame + RA):
+                depth -= 1
+                store64(truth + 8 * RETURNS, load64(truth + 8 * RETURNS) + 1)
+                before -= 1
+                break
+            if in_register:
+                if return_site:
+                    depth = _land(truth, pc, sp, depth)
+                break
+        depth -= 1
+    store64(truth + 8 * DEPTH, depth)
+    if depth < before:
+        store64(truth + 8 * ABANDONED, load64(truth + 8 * ABANDONED) + before - depth)
+
+
+class ShadowStacks:
+    """The truth block and the memory behind it.
+
+    Args:
+        arch: the machine.
+        sp: the stack pointer at the start of the program.
+        base: the end of its stack.
+    """
+
+    def __init__(self, arch: Arch, sp: int, base: int) -> None:
+        frames = _MAIN_FRAMES + (_MOST_STACKS - 1) * _OTHER_FRAMES
+        # Lazily filled: only the frames that are really used take host memory.
+        self._memory = mmap.mmap(
+            -1,
+            FRAME_BYTES * frames + _PAIR_BYTES * _WAYS * _SETS,
+            flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,  # MAP_NORESERVE
+        )
+        self._bytes = np.frombuffer(self._memory, np.uint8)
+        address = self._bytes.ctypes.data
+        self._stacks: npt.NDArray[np.int64] = np.zeros((_MOST_STACKS, 5), np.int64)
+        for number in range(_MOST_STACKS):
+            at = 0 if number == 0 else _MAIN_FRAMES + (number - 1) * _OTHER_FRAMES
+            self._stacks[number, 0] = address + FRAME_BYTES * at
+            self._stacks[number, 4] = _OTHER_FRAMES if number else _MAIN_FRAMES
+        self._stacks[0, 2:4] = sp, base
+        self.words: npt.NDArray[np.int64] = np.zeros(WORDS, np.int64)
+        self.words[FRAMES] = address
+        self.words[LOW] = sp
+        self.words[HIGH] = base
+        self.words[CAPACITY] = _MAIN_FRAMES
+        self.words[STACKS] = self._stacks.ctypes.data
+        self.words[STACK_COUNT] = 1
+        self.words[PAIRS] = address + FRAME_BYTES * frames
+        self.words[ENTRY_CFA] = arch.entry_cfa_offset
+        self.words[CALLER_SP] = arch.sp_offset
+        self.words[RA_IN_REGISTER] = arch.ra_in_register
+
+    @property
+    def block(self) -> int:
+        """Address of the block; valid as long as this object."""
+        return int(self.words.ctypes.data)
+
+    def frames(self) -> list[tuple[int, int, int]]:
+        """(return address, CFA, caller's FP) of the current stack, innermost first."""
+        depth = int(self.words[DEPTH])
+        offset = int(self.words[FRAMES]) - self._bytes.ctypes.data
+        rows = np.frombuffer(self._memory, np.int64, 4 * depth, offset).reshape(depth, 4)
+        return [(int(ra), int(cfa), int(fp)) for ra, cfa, fp, _ in rows[::-1]]

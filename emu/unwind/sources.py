@@ -1,0 +1,59 @@
+"""Where a module's rows come from: its tables, or a convention that needs none."""
+
+from collections.abc import Sequence
+
+from arch import Arch, Row
+from emu.cfi.table import cfi_table
+from emu.errors import UsageError
+from emu.image import Image
+from emu.sframe.table import sframe_table
+from emu.tables import FunctionRows, Table
+from emu.unwind.lookup import RowTable
+
+KINDS = ("sframe", "cfi", "fp", "backchain")
+_SHF_EXECINSTR = 4
+
+
+def choose_kind(wanted: str, images: Sequence[Image]) -> str:
+    """The kind of table to check: the wanted one, or for ``auto`` the best there is.
+
+    Raises:
+        UsageError: the machine lacks the convention; no module has a table for ``auto``.
+    """
+    arch = images[0].arch
+    if wanted != "auto":
+        missing = arch is None or {
+            "fp": arch.frame_pointer_row is None, "backchain": arch.back_chain_row is None,
+        }.get(wanted, False)  # fmt: skip
+        if missing:
+            name = arch.name if arch is not None else "this machine"
+            raise UsageError(f"{images[0].path}: --table {wanted}: {name} has no such convention")
+        return wanted
+    for kind, section in (("sframe", ".sframe"), ("cfi", ".eh_frame")):
+        if any((found := image.section(section)) and found.size for image in images):
+            return kind
+    raise UsageError(f"{images[0].path}: neither .sframe nor .eh_frame in it")
+
+
+def row_table(image: Image, arch: Arch, kind: str) -> RowTable:
+    """A module's rows of one of KINDS."""
+    if kind == "sframe":
+        return RowTable(sframe_table(image), arch)
+    if kind == "cfi":
+        return RowTable(cfi_table(image), arch)
+    row = arch.frame_pointer_row if kind == "fp" else arch.back_chain_row
+    assert row is not None
+    return RowTable(_everywhere(image, kind, row), arch)
+
+
+def _everywhere(image: Image, kind: str, row: Row) -> Table:
+    """A convention holds in all executable memory."""
+    return Table(
+        kind,
+        tuple(
+            FunctionRows(segment.vaddr, segment.memsz, (0,), (row,))
+            for segment in image.segments
+            if segment.kind == 1 and segment.flags & 1 and segment.memsz
+        ),
+        0,
+    )

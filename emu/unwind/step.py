@@ -1,0 +1,159 @@
+"""One step: a packed row and a frame's registers give the caller's. The one core.
+
+The walker calls it on a sample, the compiled check on the live machine. The order of
+the checks is that of Linux's unwind_user_next (kernel/unwind/user.c) as the s390
+series has it: outermost, base, CFA, growth, alignment, RA, FP; growth and alignment
+are of the caller's SP.
+"""
+
+import numba
+
+from arch import RuleKind
+from emu.memory import host_address
+from emu.native import add64, below, load64, store64, swap64
+from emu.unwind.packed import (
+    BASE_FP,
+    BASE_SP,
+    CFA_ADDEND,
+    CFA_DEREF,
+    CFA_OFFSET,
+    CFA_REGISTER,
+    FLAGS,
+    FP_KIND,
+    FP_OFFSET,
+    FP_REGISTER,
+    NEEDS,
+    NEEDS_OTHER,
+    OUTERMOST,
+    RA_KIND,
+    RA_MASK,
+    RA_OFFSET,
+    RA_REGISTER,
+    SP_OFFSET,
+    ZERO_ENDS,
+)
+from emu.verdict import Verdict
+
+# Byte offsets in a result: the caller's CFA-side values and how many of them are set.
+CFA, RA, FP, SP, DONE = 0, 8, 16, 24, 32
+RESULT_WORDS = 5
+
+_EXACT = int(Verdict.EXACT)
+_OUTERMOST = int(Verdict.OUTERMOST)
+_REFUSED = int(Verdict.REFUSED)
+_UNREADABLE = int(Verdict.UNREADABLE)
+_MISALIGNED = int(Verdict.MISALIGNED)
+_WRONG_WAY = int(Verdict.WRONG_WAY)
+_NO_PROGRESS = int(Verdict.NO_PROGRESS)
+_LOST_REGISTER = int(Verdict.LOST_REGISTER)
+_KEEP = int(RuleKind.KEEP)
+_AT_CFA = int(RuleKind.AT_CFA)
+_REGISTER = int(RuleKind.REGISTER)
+_AT_REGISTER = int(RuleKind.AT_REGISTER)
+
+
+@numba.njit(cache=True)
+def base_value(register, sp, fp, registers):  # type: ignore[no-untyped-def]
+    """The register that a rule names; `registers` is the address of int64[DWARF number]."""
+    if register == BASE_SP:
+        return sp
+    if register == BASE_FP:
+        return fp
+    return load64(registers + 8 * register)
+
+
+@numba.njit(cache=True)
+def step(row, sp, fp, registers, header, swap, topmost, result):  # type: ignore[no-untyped-def]
+    """Follow one row.
+
+    Args:
+        row: address of a packed row.
+        sp, fp: the frame's registers.
+        registers: address of the register file, int64[DWARF number]; only the topmost
+            frame's is read.
+        header: address of the memory's header block (emu.memory).
+        swap: guest words are not in host byte order.
+        topmost: registers other than SP and FP are those of this frame.
+        result: address of int64[5]; CFA, RA, FP and SP of the caller, and how many of
+            CFA, RA, FP were reached before a stop.
+
+    Returns:
+        EXACT where the step succeeded, OUTERMOST, REFUSED or a stop reason, as the
+        numbers of emu.verdict.
+    """
+    flags = load64(row + FLAGS)
+    store64(result + DONE, 0)
+    if flags & OUTERMOST:
+        return _OUTERMOST
+    if not topmost and load64(row + NEEDS) & NEEDS_OTHER:
+        return _REFUSED
+    value = add64(
+        base_value(load64(row + CFA_REGISTER), sp, fp, registers), load64(row + CFA_OFFSET)
+    )
+    if load64(row + CFA_DEREF):
+        slot = host_address(header, value)
+        if slot == 0:
+            return _UNREADABLE
+        value = load64(slot)
+        if swap:
+            value = swap64(value)
+        if flags & ZERO_ENDS and value == 0:
+            return _OUTERMOST
+        value = add64(value, load64(row + CFA_ADDEND))
+    cfa = value
+    caller = add64(cfa, load64(row + SP_OFFSET))
+    store64(result + CFA, cfa)
+    store64(result + SP, caller)
+    store64(result + DONE, 1)
+    if below(caller, sp):
+        return _WRONG_WAY
+    if caller == sp and not topmost:
+        return _NO_PROGRESS
+    if caller & 7:
+        return _MISALIGNED
+
+    kind = load64(row + RA_KIND)
+    if kind == _KEEP:
+        if not topmost:
+            return _LOST_REGISTER
+        ra = load64(registers + 8 * load64(row + RA_REGISTER))
+    else:
+        if kind == _AT_CFA:
+            value = add64(cfa, load64(row + RA_OFFSET))
+        else:
+            value = add64(
+                base_value(load64(row + RA_REGISTER), sp, fp, registers), load64(row + RA_OFFSET)
+            )
+        if kind == _REGISTER:
+            ra = value
+        else:
+            slot = host_address(header, value)
+            if slot == 0:
+                return _UNREADABLE
+            ra = load64(slot)
+            if swap:
+                ra = swap64(ra)
+    ra = ra & ~load64(row + RA_MASK)
+    store64(result + RA, ra)
+    store64(result + DONE, 2)
+
+    kind = load64(row + FP_KIND)
+    if kind == _AT_CFA or kind == _REGISTER or kind == _AT_REGISTER:
+        if kind == _AT_CFA:
+            value = add64(cfa, load64(row + FP_OFFSET))
+        else:
+            value = add64(
+                base_value(load64(row + FP_REGISTER), sp, fp, registers), load64(row + FP_OFFSET)
+            )
+        if kind == _REGISTER:
+            fp = value
+        else:
+            slot = host_address(header, value)
+            if slot == 0:
+                return _UNREADABLE
+            fp = load64(slot)
+            if swap:
+                fp = swap64(fp)
+    store64(result + FP, fp)
+    store64(result + DONE, 3)
+    return _EXACT
