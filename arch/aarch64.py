@@ -127,6 +127,7 @@ AARCH64 = Arch(
         # SCTLR_EL1: UCI, UCT and DZE, which Linux gives to EL0 (cache maintenance, dc zva).
         coprocessor=(CoprocessorWrite(3, 0, 1, 0, 0, 1 << 26 | 1 << 15 | 1 << 14),),
         coprocessor_register=290,
+        set_registers=((265, 0),),  # PSTATE: EL0, interrupts not masked
         pauth=(
             CoprocessorWrite(3, 6, 1, 1, 0, 3 << 16 | 1 << 10 | 1),  # SCR_EL3: API, APK, RW, NS
             CoprocessorWrite(3, 4, 1, 1, 0, 3 << 40 | 1 << 31),  # HCR_EL2: API, APK, RW

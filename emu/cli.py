@@ -4,11 +4,17 @@
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import TYPE_CHECKING, NoReturn
 
-from emu.errors import UnwindlabError
+from emu.errors import UnwindlabError, UsageError
+
+if TYPE_CHECKING:
+    from emu.check.options import RunOptions
+
+_SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
 
 class _Parser(argparse.ArgumentParser):
@@ -18,20 +24,183 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (try '{self.prog} --help')\n")
 
 
+def _size(text: str) -> int:
+    match = re.fullmatch(r"(\d+)([KMG]?)", text)
+    if match is None or int(match[1]) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size such as 512M or 2G")
+    return int(match[1]) * _SUFFIXES[match[2]]
+
+
+def _count(text: str) -> int:
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
+    return int(text)
+
+
+def _seconds(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0 < value < float("inf"):
+        raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
+    return value
+
+
+def _setting(text: str) -> str:
+    if text.find("=") < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=VALUE")
+    return text
+
+
+def _run_options(options: argparse.Namespace) -> "RunOptions":
+    from emu.check.options import RunOptions
+
+    stdin = b""
+    if options.stdin:
+        try:
+            with open(options.stdin, "rb") as file:
+                stdin = file.read()
+        except OSError as error:
+            raise UsageError(f"{options.stdin}: cannot be read: {error.strerror}") from error
+    return RunOptions(
+        table=options.table,
+        every=getattr(options, "every", None) or 0,
+        at=options.at or "",
+        nth=options.nth,
+        lookup=options.lookup,
+        max_instructions=options.max_instructions,
+        timeout=options.timeout,
+        memory=options.memory,
+        stdin=stdin,
+        env=tuple(options.env),
+        cpu=options.cpu,
+        pac=options.pac,
+        seed=options.seed,
+        arguments=tuple(options.arguments),
+    )
+
+
+def _check(options: argparse.Namespace) -> int:
+    from emu.report.check import check
+
+    return check(
+        options.program,
+        _run_options(options),
+        options.format,
+        options.output,
+        options.known,
+        options.strict,
+        options.gaps == "fail",
+    )
+
+
+def _backtrace(options: argparse.Namespace) -> int:
+    from emu.report.check import backtrace
+
+    return backtrace(options.program, _run_options(options), options.format, options.output)
+
+
 def _dump(options: argparse.Namespace) -> int:
     from emu.report.dump import dump
 
     return dump(options.file, options.format, options.output)
 
 
-def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="unwindlab", description=__doc__)
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    command = commands.add_parser("dump", help="print a decoded .sframe section and its faults")
-    command.add_argument("file", metavar="FILE")
+def _doctor(options: argparse.Namespace) -> int:
+    from emu.report.doctor import doctor
+
+    return doctor()
+
+
+def _add_run_options(command: argparse.ArgumentParser, at_required: bool) -> None:
+    command.add_argument("program", metavar="PROGRAM")
+    command.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER)
+    command.add_argument(
+        "--table", choices=("sframe", "cfi", "fp", "backchain", "auto"), default="auto",
+        help="what to check (auto: sframe if there is one, else cfi)",
+    )  # fmt: skip
+    command.add_argument(
+        "--at", metavar="POINT", required=at_required,
+        help="walk the whole stack at SYMBOL, SYMBOL+OFFSET, 0xADDRESS or #INSTRUCTION",
+    )  # fmt: skip
+    command.add_argument(
+        "--nth", metavar="K", type=_count, default=1, help="the K-th time POINT is reached (1)"
+    )
+    command.add_argument(
+        "--lookup", choices=("return", "kernel"), default="return",
+        help="look a return address up one byte earlier, or as it is, like Linux",
+    )  # fmt: skip
+    command.add_argument(
+        "--max-instructions", metavar="N", type=_count, default=1_000_000_000,
+        help="stop after N instructions (1000000000)",
+    )  # fmt: skip
+    command.add_argument(
+        "--timeout", metavar="S", type=_seconds, default=600.0, help="stop after S seconds (600)"
+    )
+    command.add_argument(
+        "--memory", metavar="SIZE", type=_size, default=2 << 30,
+        help="most memory the guest may map (2G)",
+    )  # fmt: skip
+    command.add_argument("--stdin", metavar="FILE", help="the guest's standard input (empty)")
+    command.add_argument(
+        "--env", metavar="K=V", type=_setting, action="append", default=[],
+        help="an environment variable of the guest; may be repeated",
+    )  # fmt: skip
+    command.add_argument("--cpu", metavar="MODEL", default="", help="CPU model of the emulator")
+    command.add_argument(
+        "--pac", action="store_true", help="sign return addresses (pointer authentication)"
+    )
+    command.add_argument(
+        "--seed", metavar="N", type=int, default=0,
+        help="of clock, randomness and addresses: the same seed, the same report (0)",
+    )  # fmt: skip
+    _add_output(command)
+
+
+def _add_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", choices=("text", "json"), default="text")
     command.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="unwindlab",
+        description="Runs Linux programs in an emulator and reports every place where their "
+        "unwind tables are wrong.",
+        epilog="Exit status: 0 nothing found, 1 findings, 2 the job could not be done.",
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    command = commands.add_parser(
+        "check", help="run a program to its end and check its table at every instruction"
+    )
+    _add_run_options(command, at_required=False)
+    command.add_argument(
+        "--every", metavar="N", type=_count, help="walk the whole stack at each N-th instruction"
+    )
+    command.add_argument(
+        "--gaps", choices=("fail", "report"), default="report",
+        help="whether code without a row is a failure (report)",
+    )  # fmt: skip
+    command.add_argument("--known", metavar="FILE", help="TOML file of findings that are expected")
+    command.add_argument(
+        "--strict", action="store_true", help="entries of --known that match nothing fail"
+    )
+    command.set_defaults(run=_check)
+
+    command = commands.add_parser(
+        "backtrace", help="the stack at a point by every table, beside the truth"
+    )
+    _add_run_options(command, at_required=True)
+    command.set_defaults(run=_backtrace)
+
+    command = commands.add_parser("dump", help="print a decoded .sframe section and its faults")
+    command.add_argument("file", metavar="FILE")
+    _add_output(command)
     command.set_defaults(run=_dump)
+
+    command = commands.add_parser("doctor", help="what is installed here and what is missing")
+    command.set_defaults(run=_doctor)
     return parser
 
 
@@ -42,6 +211,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status: int = options.run(options)
     except UnwindlabError as error:
         print(f"unwindlab: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("unwindlab: interrupted", file=sys.stderr)
         return 2
     return status
 

@@ -37,8 +37,6 @@ class SampledStack:
     walks: Mapping[str, Trace]
     verdict: Verdict
     """Of the walk by the checked table."""
-    missed: bool = False
-    """The point was never reached; nothing else is set."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,8 @@ class CheckResult:
     findings: tuple[Finding, ...]
     gaps: tuple[Finding, ...]
     samples: tuple[SampledStack, ...]
+    bias: int = 0
+    """Runtime minus link-time address of the program."""
     truth: Mapping[str, int] = field(default_factory=dict)
     """Calls, returns, abandoned frames and stack switches that the truth saw."""
     events_lost: int = 0

@@ -1,6 +1,7 @@
 """The `dump` command: a .sframe section decoded, as text or JSON, with every fault."""
 
 import functools
+import io
 import json
 import os
 import sys
@@ -100,19 +101,25 @@ def _read(path: str) -> _Subject:
 def _write(lines: Iterator[str], output: str | None) -> None:
     try:
         if output is None:
+            if isinstance(sys.stdout, io.TextIOWrapper):
+                # Names come from the file: none may be more than the terminal can show.
+                sys.stdout.reconfigure(errors="backslashreplace")
             _pour(lines, sys.stdout)
         else:
             with open(output, "w", encoding="utf-8", errors="backslashreplace") as file:
                 _pour(lines, file)
     except BrokenPipeError:
-        # The reader has seen enough. The interpreter would complain at its own last flush.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_stdout()  # the reader has seen enough
     except OSError as error:
         if output is None:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_stdout()
         raise UnwindlabError(f"{output or 'stdout'}: {error.strerror}") from error
-    except ValueError as error:
-        raise UnwindlabError(f"{output!r}: {error}") from error
+
+
+def _forget_stdout() -> None:
+    """Let the interpreter's last flush, which would complain again, go nowhere."""
+    with open(os.devnull, "w") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
 
 
 def _pour(lines: Iterator[str], file: TextIO) -> None:
@@ -144,11 +151,13 @@ def _json(subject: _Subject) -> Iterator[str]:
             for row in decoded.rows.stored
         ]  # fmt: skip
         for number, fde in enumerate(decoded.fdes):
-            rows = ", ".join(
-                f'{{"start": {start}, {tails[content]}' for start, content in _rows(decoded, fde)
-            )
             comma = ",\n" if number else "\n"
-            yield f'{comma}{json.dumps(_fde(subject, fde))[:-1]}, "rows": [{rows}]}}'
+            yield f'{comma}{json.dumps(_fde(subject, fde))[:-1]}, "rows": ['
+            comma = ""
+            for start, content in _rows(decoded, fde):
+                yield f'{comma}{{"start": {start}, {tails[content]}'
+                comma = ", "
+            yield "]}"
     yield '],\n"faults": ['
     quoted = functools.cache(json.dumps)
     for number, fault in enumerate(decoded.faults if decoded is not None else ()):
@@ -208,15 +217,12 @@ def _text(subject: _Subject) -> Iterator[str]:
         yield _title(subject, number, fde)
         # Rows of a repeated block have no address of their own.
         base, width = (0, 8) if fde.mask else (fde.start, 16)
-        rows = "".join(
-            f"    {base + start & 0xFFFF_FFFF_FFFF_FFFF:0{width}x}  {tails[content]}"
-            for start, content in _rows(decoded, fde)
-        )
-        if rows:
+        if fde.first < fde.last:
             yield f"    {'START' if fde.mask else 'STARTPC':<{width}}  {'CFA':<12}{'FP':<12}RA\n"
-            yield rows
         elif not fde.no_rows:
             yield "    no rows\n"
+        for start, content in _rows(decoded, fde):
+            yield f"    {base + start & 0xFFFF_FFFF_FFFF_FFFF:0{width}x}  {tails[content]}"
     faults = decoded.faults
     yield f"\n{len(faults)} fault{'' if len(faults) == 1 else 's'}\n"
     for fault in faults:

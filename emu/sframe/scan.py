@@ -78,12 +78,18 @@ class Found:
     """By FDE, when not COMPLETE: position of the first byte of the row that was not read."""
 
 
-def scan(area: bytes, big: bool, functions: Functions, attributes_size: int) -> Found:
-    """Read the rows of all functions."""
+def scan(
+    area: bytes,
+    big: bool,
+    functions: Functions,
+    attributes_size: int,
+    compile_from: int = COMPILE_FROM,
+) -> Found:
+    """Read the rows of all functions; compiled if the area has `compile_from` bytes or more."""
     number = len(functions.count)
     # Each row marks at least two bytes that no row of the same mark has.
     capacity = min(int(functions.count.sum()), len(area))
-    compiled = len(area) >= COMPILE_FROM and _may_compile()
+    compiled = len(area) >= compile_from and _may_compile()
     new: Callable[[str, int], Any] = _numpy_zeros if compiled else _array_zeros
     start, position = new("q", capacity), new("q", capacity)
     late = new("B", capacity)

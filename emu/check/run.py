@@ -1,0 +1,199 @@
+"""Run a program to its end, or to a point, and say what was found."""
+
+import time
+from collections.abc import Callable, Mapping
+
+from emu.check.options import Point, RunOptions, parse_point
+from emu.check.result import CheckResult, Guest, SampledStack, judge_walk
+from emu.check.session import Session
+from emu.errors import UsageError
+from emu.image import Image, load_image
+from emu.machine.engine import StopKind
+from emu.symbols import FunctionNames
+from emu.unwind.lookup import RowTable
+from emu.unwind.sources import KINDS, choose_kind, row_table
+from emu.unwind.walker import walk
+from emu.verdict import Verdict
+
+_SLICE = 20_000_000
+"""Instructions between looks at the clock of the host."""
+
+
+class Run:
+    """One run of one program.
+
+    Args:
+        program: path of a static program.
+        options: of the run.
+        every_table: walk each sample by all tables there are, not only the checked one.
+        progress: called now and then with the number of executed instructions.
+
+    Raises:
+        UnwindlabError: it cannot be run as asked.
+    """
+
+    def __init__(
+        self,
+        program: str,
+        options: RunOptions,
+        every_table: bool = False,
+        progress: Callable[[int], None] | None = None,
+    ) -> None:
+        image = load_image(program)
+        if image.arch is None:
+            raise UsageError(
+                f"{program}: machine {image.machine}, {image.byte_order} endian: not supported"
+            )
+        self.kind = choose_kind(options.table, [image])
+        self._tables = {self.kind: row_table(image, image.arch, self.kind)}
+        if every_table:
+            self._tables |= _other_tables(image, self.kind)
+        self._point: Point | None = None
+        if options.at:
+            self._point = parse_point(options.at, FunctionNames(image), program)
+        self.session = Session(image, self._tables[self.kind], options)
+        self._program = program
+        self._options = options
+        self._progress = progress
+        self._samples: list[SampledStack] = []
+        self._stopped = ""
+        self._reason = ""
+
+    def to_end(self, stop_at_point: bool = False) -> CheckResult:
+        """Run on until the program ends or a limit is reached.
+
+        Args:
+            stop_at_point: end the run when the point was sampled (`backtrace`).
+        """
+        session, options, process = self.session, self._options, self.session.process
+        number = self._arm()
+        begin = time.monotonic()
+        address = process.start()
+        while not process.finished and not self._stopped:
+            session.pause_at(self._next_pause(number))
+            stop = session.engine.run(address)
+            address = session.engine.pc
+            if process.finished:
+                break
+            if stop.kind is not StopKind.STOPPED or not session.paused:
+                process.fault(stop)
+                break
+            if self._progress:
+                self._progress(session.executed)
+            here = session.executed
+            if session.overflow:
+                self._stop("limit", "the shadow stack is full: calls that never return")
+            elif session.hit or here == number or (options.every and here % options.every == 0):
+                self._sample()
+                if stop_at_point and (self._point is not None):
+                    self._stop("point", "")
+            if here >= options.max_instructions:
+                self._stop("limit", f"at the limit of {options.max_instructions} instructions")
+            if time.monotonic() - begin > options.timeout:
+                self._stop("timeout", f"after {options.timeout:g} s")
+        return self._result(time.monotonic() - begin)
+
+    def _arm(self) -> int:
+        """Prepare to stop at the point; the instruction's number if it is one, else 0."""
+        if self._point is None:
+            return 0
+        if self._point.instruction:
+            return self._point.instruction
+        if not self.session.break_at(self._point.address, self._options.nth):
+            raise UsageError(
+                f"{self._program}: --at {self._options.at}: no code at {self._point.address:#x}"
+            )
+        return 0
+
+    def _next_pause(self, number: int) -> int:
+        here = self.session.executed
+        pauses = [self._options.max_instructions, here + _SLICE]
+        if number > here:
+            pauses.append(number)
+        if self._options.every:
+            pauses.append(here - here % self._options.every + self._options.every)
+        return min(pauses)
+
+    def _stop(self, why: str, reason: str) -> None:
+        if not self._stopped:
+            self._stopped, self._reason = why, reason
+
+    def _sample(self) -> None:
+        session = self.session
+        sample = session.sample()
+        truth = session.true_callers()
+        back = int(self._options.lookup == "return")
+        walks = {
+            kind: walk(sample, session.module.tables(table), back)
+            for kind, table in self._tables.items()
+        }
+        self._samples.append(
+            SampledStack(
+                at=self.where(sample.pc),
+                instruction=session.executed,
+                pc=sample.pc,
+                truth=truth,
+                walks=walks,
+                verdict=judge_walk(walks[self.kind], truth),
+            )
+        )
+
+    def where(self, pc: int) -> str:
+        """A runtime address as ``function+0x12``, or as a link-time number."""
+        address = pc - self.session.module.bias
+        place = self.session.module.names.place(address)
+        if place.function is None or place.start is None:
+            return f"{address:#x}"
+        return f"{place.function}+{address - place.start:#x}"
+
+    def _result(self, seconds: float) -> CheckResult:
+        session, process = self.session, self.session.process
+        if process.killed_by and not self._stopped:
+            self._stopped = "fault" if process.last_fault else "signal"
+            self._reason = process.reason
+            self._sample()
+        findings, gaps = session.grouping().groups()
+        table = session.table.table
+        return CheckResult(
+            program=self._program,
+            arch=session.arch,
+            table=self.kind,
+            guest=Guest(
+                stopped=self._stopped or "exit",
+                exit_status=process.exit_status,
+                instructions=session.executed,
+                stdout=process.stdout,
+                stderr=process.stderr,
+                signal=process.killed_by,
+                reason=self._reason,
+                pc=session.engine.pc,
+                dropped_output=process.dropped,
+            ),
+            verdicts=session.verdicts(),
+            caller_verdicts=session.caller_verdicts(),
+            table_bytes=0 if table is None else sum(f.size for f in table.functions),
+            checked_bytes=session.checked_bytes(),
+            unsupported=process.unsupported,
+            findings=tuple(findings),
+            gaps=tuple(gaps),
+            samples=tuple(self._samples),
+            bias=session.module.bias,
+            truth=session.truth_counts(),
+            events_lost=session.events_lost,
+            seconds=seconds,
+        )
+
+
+def _other_tables(image: Image, chosen: str) -> Mapping[str, RowTable]:
+    """Every other table and convention that the module or its machine has."""
+    arch = image.arch
+    assert arch is not None
+    has = {
+        "sframe": image.section(".sframe") is not None,
+        "cfi": image.section(".eh_frame") is not None,
+        "fp": arch.frame_pointer_row is not None,
+        "backchain": arch.back_chain_row is not None,
+    }
+    return {
+        kind: row_table(image, arch, kind) for kind in KINDS if has[kind] and kind != chosen
+    }

@@ -1,0 +1,122 @@
+"""The JSON of `check` and `backtrace` (design page, section 5)."""
+
+import json
+from typing import Any
+
+from emu.check.findings import Finding, Values
+from emu.check.result import CheckResult, SampledStack
+from emu.image import Image
+from emu.report.disassembly import Disassembler
+from emu.rowtext import row_text
+from emu.trace import Trace
+
+_MOST_LINES = 12
+
+
+def check_json(result: CheckResult, image: Image, known: tuple[Finding, ...] = ()) -> str:
+    """The whole report as one JSON object."""
+    return json.dumps(check_object(result, image, known), indent=1, ensure_ascii=False) + "\n"
+
+
+def check_object(
+    result: CheckResult, image: Image, known: tuple[Finding, ...] = ()
+) -> dict[str, Any]:
+    """The report as plain values."""
+    guest = result.guest
+    disassembler = Disassembler(image, result.arch)
+    answer: dict[str, Any] = {
+        "program": result.program,
+        "arch": result.arch.name,
+        "table": result.table,
+        "guest": {
+            "exit_status": guest.exit_status,
+            "stopped": guest.stopped,
+            "instructions": guest.instructions,
+            "stdout": guest.stdout.decode("utf-8", "replace"),
+            "stderr": guest.stderr.decode("utf-8", "replace"),
+        },
+        "verdicts": {v.text: n for v, n in sorted(result.verdicts.items())},
+        "caller_verdicts": {v.text: n for v, n in sorted(result.caller_verdicts.items())},
+        "coverage": {"table_bytes": result.table_bytes, "checked_bytes": result.checked_bytes},
+        "truth": dict(result.truth),
+        "unsupported_syscalls": dict(sorted(result.unsupported.items())),
+        "findings": [_finding(f, result, disassembler) for f in result.findings],
+        "gaps": [_gap(gap) for gap in result.gaps],
+        "samples": [sample_object(sample, result.table) for sample in result.samples],
+    }
+    if known:
+        answer["known"] = [_finding(f, result, disassembler) for f in known]
+    if guest.signal:
+        answer["guest"] |= {"signal": guest.signal, "pc": hex(guest.pc), "reason": guest.reason}
+    if guest.dropped_output:
+        answer["guest"]["dropped_output"] = guest.dropped_output
+    if result.events_lost:
+        answer["events_lost"] = result.events_lost
+    return answer
+
+
+def _place(finding: Finding) -> dict[str, Any]:
+    return {
+        "verdict": finding.verdict.text,
+        "module": finding.module,
+        "function": finding.function,
+        "section": finding.section,
+        "role": finding.role,
+        "start": hex(finding.start),
+        "end": hex(finding.end),
+        "start_offset": finding.start_offset,
+        "count": finding.count,
+        "checked": finding.checked,
+    }
+
+
+def _finding(
+    finding: Finding, result: CheckResult, disassembler: Disassembler
+) -> dict[str, Any]:
+    lines = disassembler.around(
+        finding.start - finding.start_offset, finding.start, finding.end, 2, 1
+    )
+    return _place(finding) | {
+        "expected": _values(finding.expected),
+        "got": _values(finding.got),
+        "row": None if finding.row is None else row_text(finding.row, result.arch),
+        "reason": finding.reason,
+        "instruction": finding.instruction,
+        "disassembly": [f"{line.address:#x}: {line.text}" for line in lines[:_MOST_LINES]],
+    }
+
+
+def _gap(gap: Finding) -> dict[str, Any]:
+    return _place(gap) | ({"reason": gap.reason} if gap.reason else {})
+
+
+def _values(values: Values | None) -> dict[str, str | None] | None:
+    if values is None:
+        return None
+    return {
+        name: None if value is None else hex(value)
+        for name, value in (("cfa", values.cfa), ("ra", values.ra), ("fp", values.fp))
+    }
+
+
+def sample_object(sample: SampledStack, table: str) -> dict[str, Any]:
+    """One sample; other tables' walks stand under ``walks``."""
+    trace = sample.walks[table]
+    answer: dict[str, Any] = {
+        "at": sample.at,
+        "instruction": sample.instruction,
+        "pc": hex(sample.pc),
+        "truth": [hex(ra) for ra in sample.truth],
+        "walk": [hex(ra) for ra in trace.return_addresses],
+        "stop": trace.stop.text,
+        "verdict": sample.verdict.text,
+    }
+    if trace.reason:
+        answer["reason"] = trace.reason
+    if len(sample.walks) > 1:
+        answer["walks"] = {kind: _walk(trace) for kind, trace in sample.walks.items()}
+    return answer
+
+
+def _walk(trace: Trace) -> dict[str, Any]:
+    return {"walk": [hex(ra) for ra in trace.return_addresses], "stop": trace.stop.text}

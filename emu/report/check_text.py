@@ -1,0 +1,172 @@
+"""The text of `check` and `backtrace`, for a person."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from emu.check.findings import Finding, Values
+from emu.check.known import Known
+from emu.check.result import CheckResult, SampledStack
+from emu.image import Image
+from emu.report.disassembly import Disassembler
+from emu.rowtext import row_text
+from emu.symbols import FunctionNames
+from emu.verdict import Verdict
+
+_MOST_LINES = 12
+_MOST_GAPS = 20
+
+
+def check_text(
+    result: CheckResult,
+    image: Image,
+    names: FunctionNames,
+    known: tuple[Finding, ...] = (),
+    unused: tuple[Known, ...] = (),
+) -> str:
+    """The whole report."""
+    disassembler = Disassembler(image, result.arch)
+    lines = [f"{result.program}: {result.arch.name}, table {result.table}"]
+    lines += _guest(result)
+    lines.append("verdicts   " + _counts(result.verdicts))
+    if result.caller_verdicts:
+        lines.append("callers    " + _counts(result.caller_verdicts))
+    lines.append(
+        f"coverage   {result.checked_bytes} code bytes checked, "
+        f"{result.table_bytes} described by the table"
+    )
+    if result.unsupported:
+        calls = ", ".join(f"{name} x{n}" for name, n in sorted(result.unsupported.items()))
+        lines.append(f"unsupported system calls (ENOSYS): {calls}")
+    if result.events_lost:
+        lines.append(f"{result.events_lost} executions had no room for their details")
+    for finding in result.findings:
+        lines += ["", *_finding(finding, result, disassembler)]
+    if known:
+        lines += ["", f"known findings ({len(known)}):"]
+        lines += [f"  {_headline(finding)}" for finding in known]
+    lines += [f"known entry without a finding: {entry}" for entry in unused]
+    if result.gaps:
+        lines += ["", *_gaps(result.gaps)]
+    for sample in result.samples:
+        lines += ["", *sample_lines(sample, result, names)]
+    lines += ["", f"{len(result.findings)} findings, {len(result.gaps)} gaps"]
+    lines += _output("stdout", result.guest.stdout) + _output("stderr", result.guest.stderr)
+    return "\n".join(lines) + "\n"
+
+
+def _guest(result: CheckResult) -> list[str]:
+    guest = result.guest
+    how = {
+        "exit": f"exit status {guest.exit_status}",
+        "signal": f"killed by {guest.signal}",
+        "fault": f"{guest.signal} at {guest.pc:#x}: {guest.reason}",
+    }.get(guest.stopped, f"stopped: {guest.reason or guest.stopped}")
+    return [f"guest      {guest.instructions} instructions, {how}"]
+
+
+def _counts(counts: Counter[Verdict]) -> str:
+    return ", ".join(f"{verdict.text} {n}" for verdict, n in sorted(counts.items()))
+
+
+def _headline(finding: Finding) -> str:
+    where = finding.function or finding.section or "(no section)"
+    if finding.function:
+        length = finding.end - finding.start
+        where += f"+{finding.start_offset}..{finding.start_offset + length}"
+    role = " as a caller" if finding.role == "caller" else ""
+    module = f"{finding.module}: " if finding.module else ""
+    return (
+        f"{finding.verdict.text} {module}{where} [{finding.start:#x}, {finding.end:#x}){role}, "
+        f"{finding.count} of {finding.checked} executions"
+    )
+
+
+def _finding(
+    finding: Finding, result: CheckResult, disassembler: Disassembler
+) -> Iterator[str]:
+    yield _headline(finding)
+    if finding.row is not None:
+        yield f"  row       {row_text(finding.row, result.arch)}"
+    if finding.reason:
+        yield f"  reason    {finding.reason}"
+    if finding.expected is not None:
+        yield f"  expected  {_values(finding.expected)}"
+    if finding.got is not None:
+        yield f"  got       {_values(finding.got)}"
+    begin = finding.start - finding.start_offset
+    lines = disassembler.around(begin, finding.start, finding.end, 2, 1)
+    for line in lines[:_MOST_LINES]:
+        mark = ">" if finding.start <= line.address < finding.end else " "
+        yield f"  {mark} {line.address:#x}  {line.text}"
+    if len(lines) > _MOST_LINES:
+        yield f"    ... {len(lines) - _MOST_LINES} more"
+
+
+def _values(values: Values) -> str:
+    if values == Values(None, None, None):
+        return "no caller"
+    return " ".join(
+        f"{name} {'-' if value is None else hex(value)}"
+        for name, value in (("CFA", values.cfa), ("RA", values.ra), ("FP", values.fp))
+    )
+
+
+def _gaps(gaps: tuple[Finding, ...]) -> Iterator[str]:
+    """Gaps by function, the most executed first."""
+    yield "gaps (the table says nothing there):"
+    totals: Counter[tuple[str, str, str]] = Counter()
+    for gap in gaps:
+        totals[(gap.verdict.text, gap.function or gap.section or hex(gap.start), gap.reason)] += (
+            gap.count
+        )
+    for (verdict, where, reason), count in totals.most_common(_MOST_GAPS):
+        yield f"  {verdict:<9} {where}  {count} executions" + (f": {reason}" if reason else "")
+    if len(totals) > _MOST_GAPS:
+        yield f"  ... {len(totals) - _MOST_GAPS} more"
+
+
+def sample_lines(
+    sample: SampledStack, result: CheckResult, names: FunctionNames
+) -> Iterator[str]:
+    """One sampled stack: the truth, and beside it each table's walk."""
+    yield f"stack at {sample.at}, instruction {sample.instruction}"
+    kinds = list(sample.walks)
+    walks = [sample.walks[kind].return_addresses for kind in kinds]
+    width = 2 + max(len(hex(ra)) for ra in (*sample.truth, sample.pc, 0))
+    columns = "".join(f"{title:<{max(width, len(title) + 2)}}" for title in ("truth", *kinds))
+    yield f"  {'':>4}{columns}function"
+    for depth in range(max(len(sample.truth), *(len(walk) for walk in walks))):
+        true = sample.truth[depth] if depth < len(sample.truth) else None
+        cells = [_cell(true, None)]
+        cells += [_cell(walk[depth] if depth < len(walk) else None, true) for walk in walks]
+        row = "".join(
+            f"{cell:<{max(width, len(title) + 2)}}"
+            for cell, title in zip(cells, ("truth", *kinds), strict=True)
+        )
+        yield f"  #{depth:<3}{row}{_name(true, result, names)}"
+    for kind in kinds:
+        trace = sample.walks[kind]
+        why = f" ({trace.reason})" if trace.reason else ""
+        yield f"  {kind} ended: {trace.stop.text}{why}"
+    yield f"  verdict of {result.table}: {sample.verdict.text}"
+
+
+def _cell(address: int | None, true: int | None) -> str:
+    if address is None:
+        return "-"
+    return "same" if address == true else hex(address)
+
+
+def _name(address: int | None, result: CheckResult, names: FunctionNames) -> str:
+    if address is None:
+        return ""
+    place = names.place(address - 1 - result.bias)
+    if place.function is None or place.start is None:
+        return place.section
+    return f"{place.function}+{address - result.bias - place.start:#x}"
+
+
+def _output(title: str, data: bytes) -> list[str]:
+    if not data:
+        return []
+    return ["", f"---- {title} of the guest ----", data.decode("utf-8", "backslashreplace").rstrip("\n")]

@@ -1,0 +1,55 @@
+"""Instructions around a finding, from the file's own bytes."""
+
+from dataclasses import dataclass
+
+import capstone
+
+from arch import Arch
+from emu.image import PT_LOAD, Image
+
+_LONGEST = 1 << 16
+"""Bytes of a function that are disassembled to find where instructions begin."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One instruction; `address` is link-time."""
+
+    address: int
+    text: str
+
+
+class Disassembler:
+    """Capstone for one machine, over one image."""
+
+    def __init__(self, image: Image, arch: Arch) -> None:
+        self._image = image
+        mode_arch, mode = arch.disassembler
+        self._capstone = capstone.Cs(mode_arch, mode)
+        self._capstone.skipdata = True
+
+    def around(self, begin: int, start: int, end: int, before: int, after: int) -> list[Line]:
+        """Instructions of [start, end), some before and some after.
+
+        Args:
+            begin: a known instruction boundary at or before `start` (the function's start).
+        """
+        if start - begin > _LONGEST:
+            begin = start
+        room = 16 * (after + 1)
+        lines = [
+            Line(address, f"{mnemonic} {operands}".strip())
+            for address, _, mnemonic, operands in self._capstone.disasm_lite(
+                self._bytes(begin, end + room - begin), begin
+            )
+        ]
+        first = next((i for i, line in enumerate(lines) if line.address >= start), 0)
+        last = next((i for i, line in enumerate(lines) if line.address >= end), len(lines))
+        return lines[max(0, first - before) : last + after]
+
+    def _bytes(self, address: int, size: int) -> bytes:
+        for segment in self._image.segments:
+            if segment.kind == PT_LOAD and 0 <= address - segment.vaddr < segment.filesz:
+                at = segment.offset + address - segment.vaddr
+                return self._image.data[at : min(at + size, segment.offset + segment.filesz)]
+        return b""
