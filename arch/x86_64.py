@@ -113,7 +113,9 @@ X86_64 = Arch(
         Encoding(InstructionKind.RETURN, b"\xcb", b"\xff", "retf"),
         Encoding(InstructionKind.RETURN, b"\xca", b"\xff", "retf imm16"),
     ),
-    prefixes=bytes((0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, *range(0x40, 0x50))),
+    prefixes=bytes(
+        (0x26, 0x2E, 0x36, 0x3E, 0x64, 0x65, 0x66, 0x67, 0xF2, 0xF3, *range(0x40, 0x50))
+    ),
     syscall=SyscallConvention(
         number=35, arguments=(39, 43, 40, 108, 106, 107), result=35, interrupt=None,
         instruction=699,

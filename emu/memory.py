@@ -22,7 +22,7 @@ READ, WRITE, EXECUTE = 1, 2, 4
 PAGE = 4096
 
 # Fields of the header block, as indices of int64 words; compiled code gets its address.
-COUNT, ROWS, LAST, BUFFER, FILLS, FAULT_ADDRESS, FAULT_ACCESS = range(7)
+COUNT, ROWS, LAST, BUFFER, FILLS, FAULT_ADDRESS, FAULT_ACCESS, CHANGES = range(8)
 _ROW_BYTES = 32
 
 _MAP_NORESERVE = 0x4000
@@ -304,6 +304,7 @@ class Memory:
             self._rows[0] = 0
         self.header[COUNT] = count
         self.header[LAST] = 0
+        self.header[CHANGES] += 1
 
     def rows(self) -> npt.NDArray[np.int64]:
         """The published table, shape (mappings, 4)."""

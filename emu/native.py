@@ -50,6 +50,10 @@ if TYPE_CHECKING or not COMPILED:
         """The int64 with its bytes in reverse order."""
         return _signed(int.from_bytes((int(value) % (2 * _SIGN)).to_bytes(8, "little"), "big"))
 
+    def address_of(pointer: object) -> int:
+        """A void pointer as a number."""
+        raise NotImplementedError("the hook exists compiled only")
+
     def call_reg_read(function: int, engine: int, register: int, place: int) -> int:
         """Call int function(engine, int register, void *place) at a host address."""
         raise NotImplementedError("the hook exists compiled only")
@@ -109,6 +113,15 @@ else:
             return builder.bswap(arguments[0])
 
         return types.int64(types.int64), generate
+
+    @intrinsic
+    def address_of(typing_context: Any, pointer: Any) -> Any:
+        """A void pointer as a number."""
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.ptrtoint(arguments[0], ir.IntType(64))
+
+        return types.int64(types.voidptr), generate
 
     @intrinsic
     def call_reg_read(

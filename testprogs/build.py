@@ -131,7 +131,15 @@ NOTES = {
     ("handcfi", 2, "aarch64"): "no SFrame rows for hand_other_cfa and hand_ra_register",
     ("handcfi", 3, "aarch64"): "no SFrame rows for hand_other_cfa and hand_ra_register",
 }
-VARIANT_NOTES = {"retaa": "needs a CPU with pointer authentication"}
+VARIANT_NOTES = {
+    ("retaa", "aarch64"): "needs a CPU with pointer authentication",
+    ("patchable", "s390x"): "GCC starts a function's rows behind the no-ops of its entry",
+}
+CLANG_NOTES = {
+    "s390x": "Clang writes no rows for epilogues: wrong from the reload of r15 to the return",
+    "x86_64": "with ms_abi Clang moves the CFA only after the saves of xmm6 to xmm15 "
+    "(other_convention in frames-v3-clang-O2-nofp)",
+}
 
 # Variants by flags in SFrame V3: source, level, variant, flags.
 VARIANTS = (
@@ -238,7 +246,7 @@ def bare_programs(arch: str, chain: Toolchain) -> Iterator[Program]:
         plain("handcfi", "O2", "nofp")
     for source, level, variant, words in wanted:
         name = f"{source}-v{chain.sframe}-{level}-{variant}"
-        note = NOTES.get((source, chain.sframe, arch)) or VARIANT_NOTES.get(variant, "")
+        note = NOTES.get((source, chain.sframe, arch)) or VARIANT_NOTES.get((variant, arch), "")
         yield Program(name, arch, source, "none", chain, (f"-{level}", *words), note=note)
     yield Program(f"flow-v{chain.sframe}-object", arch, "flow", "none", chain, ("-O2",), "object")
     if chain.sframe == 3:
@@ -246,7 +254,10 @@ def bare_programs(arch: str, chain: Toolchain) -> Iterator[Program]:
         for source, level, frame in CLANG_PROGRAMS:
             name = f"{source}-v3-clang-{level}-{frame}"
             clang_flags = (f"-{level}", FRAME_POINTER[frame])
-            yield Program(name, arch, source, "none", chain, clang_flags, compiler="clang")
+            note = CLANG_NOTES.get(arch, "")
+            yield Program(
+                name, arch, source, "none", chain, clang_flags, "executable", (), note, "clang"
+            )
 
 
 def libc_programs(arch: str) -> Iterator[Program]:

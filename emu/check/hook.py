@@ -52,7 +52,16 @@ from emu.check.state import (
     HIT_STOPPED,
     HIT_WANTED,
     HITS,
+    LAST_SP,
     LIMIT,
+    MEMO_ANY_FP,
+    MEMO_CHANGES,
+    MEMO_FP,
+    MEMO_FP_PLACE,
+    MEMO_RA,
+    MEMO_RA_PLACE,
+    MEMO_ROW,
+    MEMO_SAVED_FP,
     MEMORY,
     PREPARED,
     R_BIAS,
@@ -84,9 +93,11 @@ from emu.check.state import (
     SWAP,
     TRUTH,
     VERDICTS,
+    ZERO,
 )
-from emu.memory import BUFFER, find_mapping
+from emu.memory import BUFFER, CHANGES, find_mapping
 from emu.native import (
+    address_of,
     call_reg_read,
     call_stop,
     load8,
@@ -102,19 +113,22 @@ from emu.truth.shadow import (
     DEPTH,
     FRAME_BYTES,
     FRAMES,
+    NEXT_PC,
     PREVIOUS_FP,
     PREVIOUS_KIND,
     PREVIOUS_PC,
-    PREVIOUS_SIZE,
     jump,
     place,
     push,
+    stays,
 )
 from emu.truth.shadow import CFA as FRAME_CFA
 from emu.truth.shadow import FP as FRAME_FP
 from emu.truth.shadow import RA as FRAME_RA
 from emu.unwind.lookup import lookup
 from emu.unwind.packed import (
+    BASE_SP,
+    CFA_DEREF,
     CFA_REGISTER,
     FP_KIND,
     FP_REGISTER,
@@ -123,7 +137,7 @@ from emu.unwind.packed import (
     RA_REGISTER,
     ROW_BYTES,
 )
-from emu.unwind.step import CFA, DONE, FP, RA, step
+from emu.unwind.step import CFA, DONE, FP, FP_SLOT, RA, RA_SLOT, step
 from emu.verdict import Verdict
 
 _EXACT = int(Verdict.EXACT)
@@ -136,6 +150,8 @@ _REFUSED = int(Verdict.REFUSED)
 _NO_MODULE = int(Verdict.NO_MODULE)
 _CALL = int(InstructionKind.CALL)
 _KEEP = int(RuleKind.KEEP)
+_AT_CFA = int(RuleKind.AT_CFA)
+_REGISTER = int(RuleKind.REGISTER)
 _UNKNOWN = int(RuleKind.UNKNOWN)
 
 
@@ -173,6 +189,23 @@ def _find_range(state, pc):  # type: ignore[no-untyped-def]
             return span
         span += RANGE_BYTES
     return 0
+
+
+@numba.njit(cache=True)
+def _record(span, pc):  # type: ignore[no-untyped-def]
+    """The record of an address in a range."""
+    return load64(span + R_RECORDS) + RECORD_BYTES * (
+        (pc - load64(span + R_START)) >> load64(span + R_SHIFT)
+    )
+
+
+@numba.njit(cache=True)
+def _follow(truth, pc, size, kind, fp):  # type: ignore[no-untyped-def]
+    """Keep what the next instruction must know of this one."""
+    store64(truth + 8 * PREVIOUS_PC, pc)
+    store64(truth + 8 * NEXT_PC, pc + size)
+    store64(truth + 8 * PREVIOUS_KIND, kind)
+    store64(truth + 8 * PREVIOUS_FP, fp)
 
 
 @numba.njit(cache=True)
@@ -261,6 +294,53 @@ def _judge(state, row, depth, sp, fp, topmost):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def _memo_place(state, kind, register, slot):  # type: ignore[no-untyped-def]
+    """Where the word that a rule's value rests on lies in host memory, or 0."""
+    if kind == _AT_CFA:
+        return slot
+    if kind == _REGISTER and register >= 0:
+        return load64(load64(state + 8 * REGISTER_PLACES) + 8 * register)
+    return 0
+
+
+@numba.njit(cache=True)
+def _memorise(state, row, fp):  # type: ignore[no-untyped-def]
+    """Keep what the last exact verdict rested on.
+
+    A step is a function of the row, SP, FP and two words, in memory or in registers.
+    While these stay what they were, and the frame on top of the shadow stack stays the
+    same one, its verdict stays too and need not be worked out again. Rows that rest on
+    more, or on registers that cannot be read directly, are not kept.
+    """
+    result = load64(state + 8 * RESULT)
+    ra_kind = load64(row + RA_KIND)
+    ra_register = load64(row + RA_REGISTER)
+    if ra_kind == _KEEP:
+        ra_kind = _REGISTER
+    ra_place = _memo_place(state, ra_kind, ra_register, load64(result + RA_SLOT))
+    fp_kind = load64(row + FP_KIND)
+    if fp_kind == _KEEP:
+        fp_place = state + 8 * ZERO
+    else:
+        fp_place = _memo_place(
+            state, fp_kind, load64(row + FP_REGISTER), load64(result + FP_SLOT)
+        )
+    base = load64(row + CFA_REGISTER)
+    if ra_place == 0 or fp_place == 0 or base >= 0 or load64(row + CFA_DEREF):
+        store64(state + 8 * MEMO_ROW, 0)
+        return
+    store64(state + 8 * MEMO_ROW, row)
+    store64(state + 8 * MEMO_FP, fp)
+    # Where nothing rests on FP it may serve other purposes and change freely.
+    store64(state + 8 * MEMO_ANY_FP, base == BASE_SP and fp_kind != _KEEP)
+    store64(state + 8 * MEMO_RA_PLACE, ra_place)
+    store64(state + 8 * MEMO_RA, load64(ra_place))
+    store64(state + 8 * MEMO_FP_PLACE, fp_place)
+    store64(state + 8 * MEMO_SAVED_FP, load64(fp_place))
+    store64(state + 8 * MEMO_CHANGES, load64(load64(state + 8 * MEMORY) + 8 * CHANGES))
+
+
+@numba.njit(cache=True)
 def _note(state, pc, size, key, code, depth, computed):  # type: ignore[no-untyped-def]
     """Count an event; the first of its kind keeps what was wanted and what was got."""
     heads = load64(state + 8 * HEADS)
@@ -307,21 +387,18 @@ def _count(counters, verdict):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _check_caller(state, sp, fp):  # type: ignore[no-untyped-def]
+def _check_caller(state, fp):  # type: ignore[no-untyped-def]
     """A call was made: does the row of its return address describe the caller?"""
     truth = load64(state + 8 * TRUTH)
     depth = load64(truth + 8 * DEPTH)
     frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
     call = load64(truth + 8 * PREVIOUS_PC)
-    size = load64(truth + 8 * PREVIOUS_SIZE)
     ra = load64(frame + FRAME_RA)
     span = _find_range(state, call)
     rows = 0
     code = -_NO_MODULE
     if span:
-        record = load64(span + R_RECORDS) + RECORD_BYTES * (
-            (call - load64(span + R_START)) >> load64(span + R_SHIFT)
-        )
+        record = _record(span, call)
         store64(record + C_CALLS, load64(record + C_CALLS) + 1)
         rows = load64(span + R_ROWS)
         flags = load8(record + C_FLAGS)
@@ -333,9 +410,7 @@ def _check_caller(state, sp, fp):  # type: ignore[no-untyped-def]
             store32(record + C_CALLER_CODE, code)
             store8(record + C_FLAGS, flags | CALLER_KNOWN)
         if load64(span + R_START) <= ra < load64(span + R_END):
-            site = load64(span + R_RECORDS) + RECORD_BYTES * (
-                (ra - load64(span + R_START)) >> load64(span + R_SHIFT)
-            )
+            site = _record(span, ra)
             store8(site + C_FLAGS, load8(site + C_FLAGS) | RETURN_SITE)
     if code < 0:
         verdict = -code
@@ -344,22 +419,16 @@ def _check_caller(state, sp, fp):  # type: ignore[no-untyped-def]
         verdict = _judge(state, rows + ROW_BYTES * code, depth - 1, caller, fp, False)
     _count(load64(state + 8 * CALLER_VERDICTS), verdict)
     if verdict != _EXACT and verdict != _OUTERMOST:
-        _note(state, call, size, verdict | CALLER_ROLE, code, depth - 1, code >= 0)
+        _note(state, call, ra - call, verdict | CALLER_ROLE, code, depth - 1, code >= 0)
 
 
-_SIGNATURE = types.void(types.voidptr, types.uint64, types.uint32, types.voidptr)
-
-
-@numba.cfunc(_SIGNATURE, cache=True)
-def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
-    """Give the instruction that is about to execute its verdict; `user` is the state block."""
-    state = numba.carray(user, (1,), np.int64).ctypes.data
+@numba.njit(cache=True)
+def _check(state, pc, size):  # type: ignore[no-untyped-def]
+    """The whole check of the instruction at `pc`, which is about to execute."""
     if load64(state + 8 * REPLAY):
         # The run was stopped after this instruction had been seen, before it executed.
         store64(state + 8 * REPLAY, 0)
         return
-    pc = np.int64(address)
-    size = np.int64(length)
     truth = load64(state + 8 * TRUTH)
     sp = _read(state, load64(state + 8 * SP_PLACE), load64(state + 8 * SP_NUMBER))
     fp = _read(state, load64(state + 8 * FP_PLACE), load64(state + 8 * FP_NUMBER))
@@ -370,9 +439,7 @@ def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
     if not load64(span + R_START) <= pc < load64(span + R_END):
         span = _find_range(state, pc)
     if span:
-        record = load64(span + R_RECORDS) + RECORD_BYTES * (
-            (pc - load64(span + R_START)) >> load64(span + R_SHIFT)
-        )
+        record = _record(span, pc)
         flags = load8(record + C_FLAGS)
         if not flags & PREPARED:
             flags = _prepare(state, span, record, pc, size)
@@ -386,31 +453,36 @@ def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
         code = -_NO_MODULE
         rows = 0
 
-    place(truth, sp)
-    previous = load64(truth + 8 * PREVIOUS_PC)
-    fell = pc == previous + load64(truth + 8 * PREVIOUS_SIZE)
+    if sp != load64(state + 8 * LAST_SP):
+        place(truth, sp)
+        store64(state + 8 * LAST_SP, sp)
+        store64(state + 8 * MEMO_ROW, 0)
     stop = False
+    fell = pc == load64(truth + 8 * NEXT_PC)
     if load64(truth + 8 * PREVIOUS_KIND) == _CALL and (not fell or flags & ENTRY):
+        previous = load64(truth + 8 * PREVIOUS_PC)
         if flags & ENTRY or not _same_function(state, previous, pc):
-            if push(truth, pc, sp):
-                _check_caller(state, sp, load64(truth + 8 * PREVIOUS_FP))
+            store64(state + 8 * MEMO_ROW, 0)
+            if push(truth, sp):
+                _check_caller(state, load64(truth + 8 * PREVIOUS_FP))
             else:
                 stop = True
-    elif not fell:
-        jump(truth, pc, sp, flags & RETURN_SITE)
-    store64(truth + 8 * PREVIOUS_PC, pc)
-    store64(truth + 8 * PREVIOUS_SIZE, size)
-    store64(truth + 8 * PREVIOUS_KIND, kind)
-    store64(truth + 8 * PREVIOUS_FP, fp)
+    elif not fell and jump(truth, pc, sp, flags & RETURN_SITE):
+        store64(state + 8 * MEMO_ROW, 0)
+    _follow(truth, pc, size, kind, fp)
 
     if code < 0:
         _count(load64(state + 8 * VERDICTS), -code)
         if span == 0:
             _note(state, pc, size, -code, code, 0, False)
     else:
+        row = rows + ROW_BYTES * code
         depth = load64(truth + 8 * DEPTH)
-        verdict = _judge(state, rows + ROW_BYTES * code, depth, sp, fp, True)
-        if verdict != _EXACT:
+        verdict = _judge(state, row, depth, sp, fp, True)
+        if verdict == _EXACT:
+            _memorise(state, row, fp)
+        else:
+            store64(state + 8 * MEMO_ROW, 0)
             _count(load64(state + 8 * VERDICTS), verdict)
             if verdict != _OUTERMOST:
                 _note(state, pc, size, verdict, code, depth, True)
@@ -424,3 +496,53 @@ def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
     if stop or executed >= load64(state + 8 * LIMIT):
         store64(state + 8 * REPLAY, 1)
         call_stop(load64(state + 8 * STOP), load64(state + 8 * ENGINE))
+
+
+_SIGNATURE = types.void(types.voidptr, types.uint64, types.uint32, types.voidptr)
+
+
+@numba.cfunc(_SIGNATURE, cache=True)
+def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
+    """Give the instruction that is about to execute its verdict; `user` is the state block.
+
+    Most instructions follow the one before, or jump within their function, and change
+    nothing that the last exact verdict rested on. They are only counted, here; all
+    others get the whole check.
+    """
+    state = address_of(user)
+    pc = np.int64(address)
+    span = load64(state + 8 * RANGE)
+    sp_place = load64(state + 8 * SP_PLACE)
+    executed = load64(state + 8 * EXECUTED) + 1
+    if (
+        load64(span + R_START) <= pc < load64(span + R_END)
+        and executed < load64(state + 8 * LIMIT)
+        and sp_place
+        and load64(state + 8 * REPLAY) == 0
+    ):
+        record = _record(span, pc)
+        flags = load8(record + C_FLAGS)
+        row = load64(span + R_ROWS) + ROW_BYTES * load32(record + C_CODE)
+        truth = load64(state + 8 * TRUTH)
+        sp = load64(sp_place)
+        fp = load64(load64(state + 8 * FP_PLACE))
+        if (
+            flags & (PREPARED | BREAK) == PREPARED
+            and row == load64(state + 8 * MEMO_ROW)
+            and sp == load64(state + 8 * LAST_SP)
+            and (fp == load64(state + 8 * MEMO_FP) or load64(state + 8 * MEMO_ANY_FP))
+            and load64(load64(state + 8 * MEMO_RA_PLACE)) == load64(state + 8 * MEMO_RA)
+            and load64(load64(state + 8 * MEMO_FP_PLACE)) == load64(state + 8 * MEMO_SAVED_FP)
+            and load64(load64(state + 8 * MEMORY) + 8 * CHANGES)
+            == load64(state + 8 * MEMO_CHANGES)
+            and load64(truth + 8 * PREVIOUS_KIND) != _CALL
+            and (
+                pc == load64(truth + 8 * NEXT_PC)
+                or stays(truth, pc, sp, flags & RETURN_SITE)
+            )
+        ):
+            store64(state + 8 * EXECUTED, executed)
+            store64(record + C_COUNT, load64(record + C_COUNT) + 1)
+            _follow(truth, pc, np.int64(length), load8(record + C_KIND), fp)
+            return
+    _check(state, pc, np.int64(length))

@@ -228,6 +228,8 @@ class Session:
             (s.EVENT_CAPACITY, s.EVENT_CAPACITY_DEFAULT),
             (s.HEADS, self._heads.ctypes.data),
             (s.RESULT, self._result.ctypes.data),
+            (s.MEMO_RA_PLACE, words[s.ZERO :].ctypes.data),
+            (s.MEMO_FP_PLACE, words[s.ZERO :].ctypes.data),
         ):
             words[word] = value
 

@@ -136,8 +136,8 @@ class _Reader:
             return ()
         if entsize != SEGMENT_SIZE:
             self.fail(54, f"e_phentsize {entsize}, not {SEGMENT_SIZE}")
-        if not self.inside(phoff, count * SEGMENT_SIZE):
-            self.fail(32, f"{count} program headers at {phoff:#x} reach past the end of the file")
+        if phoff < HEADER_SIZE or not self.inside(phoff, count * SEGMENT_SIZE):
+            self.fail(32, f"{count} program headers at {phoff:#x} are not all in the file")
         segments = []
         raw = self.data[phoff : phoff + count * SEGMENT_SIZE]
         for number, row in enumerate(struct.iter_unpack(self.mark + SEGMENT, raw)):

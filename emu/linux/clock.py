@@ -12,6 +12,8 @@ CALL_TIME = 200
 
 _EARLIEST = 1_600_000_000
 _YEARS = 5 * 365 * 86400
+_LONGEST = 1 << 62
+"""Nanoseconds of all waits together; the clock's words hold no more (Linux KTIME_MAX)."""
 _TICK = SECOND // 100
 """Nanoseconds of a clock tick (AT_CLKTCK is 100)."""
 
@@ -44,7 +46,7 @@ class Clock:
 
     def sleep(self, duration: int) -> None:
         """Let time pass in which the process does nothing."""
-        self._slept += max(duration, 0)
+        self._slept = min(self._slept + max(duration, 0), _LONGEST)
 
     @property
     def process(self) -> int:

@@ -1,21 +1,15 @@
-"""Descriptors and the calls on them: three pipes, and no file of the host.
+"""Descriptors and the calls on them: three pipes.
 
 Descriptor 0 reads the bytes that the caller gives, 1 and 2 collect what the guest
-writes. Names of files lead nowhere but for the program's own; such calls are counted
-as refused by design.
+writes. Names of files are a matter of emu.linux.names.
 """
-
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Protocol
 
 from arch.descriptor import StatLayout
 from emu.linux.calls import CallError, CallTable, Errno, RunEndedError, int32
 from emu.linux.clock import Clock, TimeCalls
 from emu.linux.guest import Guest
+from emu.linux.pipes import POLLHUP, POLLNVAL, Input, OpenFile, Output
 
-KEPT = 16 << 20
-"""Bytes of output that are kept; the rest is only counted."""
 MAX_RW = 0x7FFF_F000
 """Most bytes of one read or write (Linux MAX_RW_COUNT)."""
 OPEN_MAX = 1024
@@ -23,95 +17,11 @@ OPEN_MAX = 1024
 
 AT_FDCWD = -100
 AT_EMPTY_PATH = 0x1000
-O_CREAT, O_WRONLY, O_CLOEXEC = 0o100, 1, 0o2000000
+O_CLOEXEC = 0o2000000
 S_IFIFO, _PIPE_MODE = 0o010000, 0o600
-POLLIN, POLLOUT, POLLHUP, POLLNVAL = 1, 4, 0x10, 0x20
-POLLRDNORM, POLLWRNORM = 0x40, 0x100
 F_DUPFD, F_GETFD, F_SETFD, F_GETFL, F_SETFL, F_DUPFD_CLOEXEC = 0, 1, 2, 3, 4, 1030
 FIONREAD, FIONBIO = 0x541B, 0x5421
 STATX_BASIC_STATS = 0x7FF
-
-# Calls that take a file name: the argument with the name, and the result.
-_BY_NAME: Mapping[str, tuple[int, Errno]] = {
-    "open": (0, Errno.ENOENT), "openat2": (1, Errno.ENOENT),
-    "stat": (0, Errno.ENOENT), "lstat": (0, Errno.ENOENT), "access": (0, Errno.ENOENT),
-    "faccessat": (1, Errno.ENOENT), "faccessat2": (1, Errno.ENOENT), "chdir": (0, Errno.ENOENT),
-    "statfs": (0, Errno.ENOENT), "truncate": (0, Errno.ENOENT), "chmod": (0, Errno.ENOENT),
-    "fchmodat": (1, Errno.ENOENT), "chown": (0, Errno.ENOENT), "utimensat": (1, Errno.ENOENT),
-    "execve": (0, Errno.ENOENT), "execveat": (1, Errno.ENOENT),
-    "unlink": (0, Errno.ENOENT), "unlinkat": (1, Errno.ENOENT), "rmdir": (0, Errno.ENOENT),
-    "rename": (0, Errno.ENOENT), "renameat": (1, Errno.ENOENT), "renameat2": (1, Errno.ENOENT),
-    "creat": (0, Errno.EROFS), "mkdir": (0, Errno.EROFS), "mkdirat": (1, Errno.EROFS),
-    "mknod": (0, Errno.EROFS), "mknodat": (1, Errno.EROFS), "symlink": (1, Errno.EROFS),
-    "symlinkat": (2, Errno.EROFS), "link": (0, Errno.ENOENT), "linkat": (1, Errno.ENOENT),
-}  # fmt: skip
-
-
-class OpenFile(Protocol):
-    """What a descriptor refers to."""
-
-    flags: int
-    """Access mode, as F_GETFL shows it."""
-    number: int
-    """Inode."""
-
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes, none at the end; CallError(EBADF) if it is not for reading."""
-
-    def write(self, data: bytes) -> None:
-        """Take all of the bytes; CallError(EBADF) if it is not for writing."""
-
-    def ready(self) -> int:
-        """POLL bits that hold."""
-
-
-@dataclass(slots=True)
-class Input:
-    """The reading end of a pipe that holds `data` and then ends."""
-
-    data: bytes
-    number: int
-    flags: int = 0
-    position: int = 0
-
-    def read(self, size: int) -> bytes:
-        """The next bytes."""
-        part = self.data[self.position : self.position + size]
-        self.position += len(part)
-        return part
-
-    def write(self, data: bytes) -> None:
-        """Refuse."""
-        raise CallError(Errno.EBADF)
-
-    def ready(self) -> int:
-        """Readable, or ended."""
-        return POLLIN | POLLRDNORM if self.position < len(self.data) else POLLHUP
-
-
-class Output:
-    """The writing end of a pipe whose reader keeps the first 16 MiB."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.flags = O_WRONLY
-        self.kept = bytearray()
-        self.dropped = 0
-        """Bytes beyond those kept."""
-
-    def read(self, size: int) -> bytes:
-        """Refuse."""
-        raise CallError(Errno.EBADF)
-
-    def write(self, data: bytes) -> None:
-        """Keep what there is room for."""
-        part = data[: KEPT - len(self.kept)]
-        self.kept += part
-        self.dropped += len(data) - len(part)
-
-    def ready(self) -> int:
-        """Always writable."""
-        return POLLOUT | POLLWRNORM
 
 
 class Files:
@@ -122,20 +32,17 @@ class Files:
         stat: layout of struct stat.
         clock: the time that a poll waits passes there.
         stdin: all that can be read from descriptor 0.
-        program: the name that /proc/self/exe shows.
         owner: user and group of the pipes.
     """
 
     def __init__(
-        self, guest: Guest, stat: StatLayout, clock: Clock, stdin: bytes, program: bytes, owner: int
+        self, guest: Guest, stat: StatLayout, clock: Clock, stdin: bytes, owner: int
     ) -> None:
         self._guest = guest
         self._stat = stat
         self._clock = clock
         self._time = TimeCalls(guest, clock)
-        self._program = program
         self._owner = owner
-        self._umask = 0o022
         self.stdout = Output(2)
         self.stderr = Output(3)
         self._open: dict[int, OpenFile] = {0: Input(stdin, 1), 1: self.stdout, 2: self.stderr}
@@ -143,7 +50,7 @@ class Files:
 
     def calls(self) -> CallTable:
         """Name -> (number of arguments, implementation)."""
-        table: CallTable = {
+        return {
             "read": (3, self.read), "write": (3, self.write),
             "readv": (3, self.readv), "writev": (3, self.writev),
             "pread64": (1, self.no_position), "pwrite64": (1, self.no_position),
@@ -157,13 +64,7 @@ class Files:
             "fcntl": (3, self.fcntl), "ioctl": (3, self.ioctl),
             "fstat": (2, self.fstat), "newfstatat": (4, self.newfstatat), "statx": (5, self.statx),
             "poll": (3, self.poll), "ppoll": (3, self.ppoll),
-            "openat": (3, self.openat), "readlink": (3, self.readlink),
-            "readlinkat": (4, self.readlinkat), "getcwd": (2, self.getcwd),
-            "umask": (1, self.umask),
         }  # fmt: skip
-        for name, (argument, number) in _BY_NAME.items():
-            table[name] = (argument + 1, self._refusal(argument, number))
-        return table
 
     # ---- data
 
@@ -375,39 +276,6 @@ class Files:
             return False
         return not name or self._guest.read(name, 1) == b"\0"
 
-    # ---- names
-
-    def openat(self, directory: int, name: int, flags: int) -> int:
-        """openat(2): the guest sees no file."""
-        self._guest.path(name)
-        raise CallError(Errno.EROFS if flags & O_CREAT else Errno.ENOENT, refused=True)
-
-    def readlink(self, name: int, result: int, size: int) -> int:
-        """readlink(2): /proc/self/exe is the one link."""
-        if int32(size) <= 0:
-            raise CallError(Errno.EINVAL)
-        if self._guest.path(name) != b"/proc/self/exe":
-            raise CallError(Errno.ENOENT, refused=True)
-        target = self._program[: int32(size)]
-        self._guest.write(result, target)
-        return len(target)
-
-    def readlinkat(self, directory: int, name: int, result: int, size: int) -> int:
-        """readlinkat(2)."""
-        return self.readlink(name, result, size)
-
-    def getcwd(self, result: int, size: int) -> int:
-        """getcwd(2): the root."""
-        if size < 2:
-            raise CallError(Errno.ERANGE)
-        self._guest.write(result, b"/\0")
-        return 2
-
-    def umask(self, mask: int) -> int:
-        """umask(2)."""
-        old, self._umask = self._umask, mask & 0o777
-        return old
-
     # ---- inside
 
     def _file(self, descriptor: int) -> OpenFile:
@@ -422,12 +290,3 @@ class Files:
                 self._open[number] = file
                 return number
         raise CallError(Errno.EMFILE)
-
-    def _refusal(self, argument: int, number: Errno) -> Callable[..., int]:
-        """A call that only looks at the name in one of its arguments."""
-
-        def refuse(*arguments: int) -> int:
-            self._guest.path(arguments[argument])
-            raise CallError(number, refused=True)
-
-        return refuse

@@ -16,6 +16,7 @@ from emu.linux.clock import Clock, TimeCalls
 from emu.linux.faults import Fault, classify
 from emu.linux.files import Files
 from emu.linux.guest import Guest
+from emu.linux.names import Names
 from emu.linux.signals import Signals
 from emu.linux.syscalls import Syscalls
 from emu.linux.task import OWNER, PID, Task
@@ -80,7 +81,7 @@ class Process:
         self.finished = False
         guest = Guest(memory, self._arch.byte_order, engine)
         self._guest = guest
-        self._files = Files(guest, self._arch.stat, self.clock, stdin, program, OWNER)
+        self._files = Files(guest, self._arch.stat, self.clock, stdin, OWNER)
         self._signals = Signals(guest, PID, lambda name: self._syscalls.note(name))
         self._syscalls = Syscalls(
             self._arch.syscalls,
@@ -89,6 +90,7 @@ class Process:
                     guest, self._arch.layout, self.loaded.brk, (self.stack.low, self.stack.high)
                 ).calls(),
                 self._files.calls(),
+                Names(guest, program).calls(),
                 self._signals.calls(),
                 TimeCalls(guest, self.clock).calls(),
                 self._task(guest, program, seed).calls(),

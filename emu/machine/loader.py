@@ -104,8 +104,6 @@ def _check(image: Image, segments: list[Segment], memory: Memory) -> None:
             raise ImageError(f"{where}: its bytes end behind the file")
         if segment.filesz and (segment.vaddr - segment.offset) % PAGE:
             raise ImageError(f"{where}: address and offset {segment.offset:#x} differ in a page")
-        if segment.vaddr + segment.memsz > 1 << 62:
-            raise ImageError(f"{where}: {segment.memsz} bytes reach beyond user space")
         total += _up(segment.vaddr + segment.memsz) - _down(segment.vaddr)
         if total > memory.limit - memory.mapped:
             raise ImageError(f"{where}: {total} bytes are over the limit of {memory.limit}")

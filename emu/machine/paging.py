@@ -14,7 +14,7 @@ from emu.memory import (
     WRITE,
     find_mapping,
 )
-from emu.native import load64, store32, store64
+from emu.native import address_of, load64, store32, store64
 
 FILL_READ, FILL_WRITE, FILL_FETCH = 16, 17, 18
 """Kinds of access, as the emulator passes them."""
@@ -32,8 +32,8 @@ def fill_tlb(engine, page, access, entry, user):  # type: ignore[no-untyped-def]
 
     `user` is the address of the memory's header block.
     """
-    header = numba.carray(user, (1,), np.int64).ctypes.data
-    result = numba.carray(entry, (1,), np.int64).ctypes.data
+    header = address_of(user)
+    result = address_of(entry)
     address = np.int64(page)
     store64(header + 8 * FILLS, load64(header + 8 * FILLS) + 1)
     row = find_mapping(header, address)

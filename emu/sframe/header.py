@@ -32,7 +32,7 @@ class Header:
 
     @property
     def abi_name(self) -> str:
-        """``aarch64`` and the like."""
+        """Name of the ABI, as `dump` prints it."""
         return self.arch.sframe.abi_names[self.abi]
 
     @property

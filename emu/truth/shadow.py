@@ -28,7 +28,7 @@ from emu.native import load64, store64
 
 # Words of the truth block.
 (
-    FRAMES, DEPTH, LOW, HIGH, CAPACITY, SERIAL, PREVIOUS_PC, PREVIOUS_SIZE, PREVIOUS_KIND,
+    FRAMES, DEPTH, LOW, HIGH, CAPACITY, SERIAL, PREVIOUS_PC, NEXT_PC, PREVIOUS_KIND,
     PREVIOUS_FP, STACKS, STACK_COUNT, CURRENT, PAIRS, ENTRY_CFA, CALLER_SP, RA_IN_REGISTER,
     CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, WORDS,
 ) = range(23)  # fmt: skip
@@ -164,14 +164,14 @@ def place(truth, sp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def push(truth, pc, sp):  # type: ignore[no-untyped-def]
-    """A call went to `pc`: one more frame. False: the shadow stack is full."""
+def push(truth, sp):  # type: ignore[no-untyped-def]
+    """The instruction before was a call: one more frame. False: the shadow stack is full."""
     depth = load64(truth + 8 * DEPTH)
     if depth >= load64(truth + 8 * CAPACITY):
         store64(truth + 8 * OVERFLOW, 1)
         return False
     frames = load64(truth + 8 * FRAMES)
-    ra = load64(truth + 8 * PREVIOUS_PC) + load64(truth + 8 * PREVIOUS_SIZE)
+    ra = load64(truth + 8 * NEXT_PC)
     cfa = sp + load64(truth + 8 * ENTRY_CFA)
     serial = load64(truth + 8 * SERIAL) + 1
     store64(truth + 8 * SERIAL, serial)
@@ -191,18 +191,37 @@ def push(truth, pc, sp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
+def stays(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
+    """`jump` would leave the stack as it is; for the common jump inside a function."""
+    depth = load64(truth + 8 * DEPTH)
+    if depth == 0:
+        return True
+    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
+    caller = load64(frame + CFA) + load64(truth + 8 * CALLER_SP)
+    if sp < caller:
+        return True
+    return (
+        sp == caller
+        and load64(truth + 8 * RA_IN_REGISTER) != 0
+        and not return_site
+        and pc != load64(frame + RA)
+    )
+
+
+@numba.njit(cache=True)
 def jump(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
     """Control came to `pc` neither by falling through nor by a call.
 
-    `return_site`: some call has `pc` as its return address.
+    `return_site`: some call has `pc` as its return address. True: frames were taken off.
     """
     depth = load64(truth + 8 * DEPTH)
     if depth == 0:
-        return
+        return False
     frames = load64(truth + 8 * FRAMES)
     distance = load64(truth + 8 * CALLER_SP)
     in_register = load64(truth + 8 * RA_IN_REGISTER)
     before = depth
+    returned = 0
     while depth > 0:
         frame = frames + FRAME_BYTES * (depth - 1)
         caller = load64(frame + CFA) + distance
@@ -211,17 +230,19 @@ def jump(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
         if sp == caller:
             if pc == load64(frame + RA):
                 depth -= 1
-                store64(truth + 8 * RETURNS, load64(truth + 8 * RETURNS) + 1)
-                before -= 1
+                returned = 1
                 break
             if in_register:
                 if return_site:
                     depth = _land(truth, pc, sp, depth)
                 break
         depth -= 1
+    if depth == before:
+        return False
     store64(truth + 8 * DEPTH, depth)
-    if depth < before:
-        store64(truth + 8 * ABANDONED, load64(truth + 8 * ABANDONED) + before - depth)
+    store64(truth + 8 * RETURNS, load64(truth + 8 * RETURNS) + returned)
+    store64(truth + 8 * ABANDONED, load64(truth + 8 * ABANDONED) + before - depth - returned)
+    return True
 
 
 class ShadowStacks:

@@ -34,9 +34,10 @@ from emu.unwind.packed import (
 )
 from emu.verdict import Verdict
 
-# Byte offsets in a result: the caller's CFA-side values and how many of them are set.
-CFA, RA, FP, SP, DONE = 0, 8, 16, 24, 32
-RESULT_WORDS = 5
+# Byte offsets in a result: the caller's values, how many of them are set, and the host
+# addresses that RA and FP were loaded from (0: they were not).
+CFA, RA, FP, SP, DONE, RA_SLOT, FP_SLOT = range(0, 56, 8)
+RESULT_WORDS = 7
 
 _EXACT = int(Verdict.EXACT)
 _OUTERMOST = int(Verdict.OUTERMOST)
@@ -74,8 +75,8 @@ def step(row, sp, fp, registers, header, swap, topmost, result):  # type: ignore
         header: address of the memory's header block (emu.memory).
         swap: guest words are not in host byte order.
         topmost: registers other than SP and FP are those of this frame.
-        result: address of int64[5]; CFA, RA, FP and SP of the caller, and how many of
-            CFA, RA, FP were reached before a stop.
+        result: address of int64[7]; CFA, RA, FP and SP of the caller, how many of CFA,
+            RA, FP were reached before a stop, and the places of the loaded words.
 
     Returns:
         EXACT where the step succeeded, OUTERMOST, REFUSED or a stop reason, as the
@@ -83,6 +84,8 @@ def step(row, sp, fp, registers, header, swap, topmost, result):  # type: ignore
     """
     flags = load64(row + FLAGS)
     store64(result + DONE, 0)
+    ra_slot = 0
+    fp_slot = 0
     if flags & OUTERMOST:
         return _OUTERMOST
     if not topmost and load64(row + NEEDS) & NEEDS_OTHER:
@@ -127,10 +130,10 @@ def step(row, sp, fp, registers, header, swap, topmost, result):  # type: ignore
         if kind == _REGISTER:
             ra = value
         else:
-            slot = host_address(header, value)
-            if slot == 0:
+            ra_slot = host_address(header, value)
+            if ra_slot == 0:
                 return _UNREADABLE
-            ra = load64(slot)
+            ra = load64(ra_slot)
             if swap:
                 ra = swap64(ra)
     ra = ra & ~load64(row + RA_MASK)
@@ -148,12 +151,14 @@ def step(row, sp, fp, registers, header, swap, topmost, result):  # type: ignore
         if kind == _REGISTER:
             fp = value
         else:
-            slot = host_address(header, value)
-            if slot == 0:
+            fp_slot = host_address(header, value)
+            if fp_slot == 0:
                 return _UNREADABLE
-            fp = load64(slot)
+            fp = load64(fp_slot)
             if swap:
                 fp = swap64(fp)
     store64(result + FP, fp)
     store64(result + DONE, 3)
+    store64(result + RA_SLOT, ra_slot)
+    store64(result + FP_SLOT, fp_slot)
     return _EXACT

@@ -36,7 +36,8 @@ def test_user_space_holds_the_layout(arch: Arch) -> None:
 
 def test_stat_fields_do_not_overlap(arch: Arch) -> None:
     """Each byte of struct stat belongs to one field at most, and none lies outside."""
-    taken = [byte for offset, size in arch.stat.fields.values() for byte in range(offset, offset + size)]
+    fields = arch.stat.fields.values()
+    taken = [byte for offset, size in fields for byte in range(offset, offset + size)]
     assert len(set(taken)) == len(taken)
     assert max(taken) < arch.stat.size
 

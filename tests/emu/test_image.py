@@ -5,12 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from emu.errors import ImageError
-from emu.image import Image, load_image, parse_image
+from emu.image import load_image, parse_image
 from tests.emu.elf_file import ElfFile, ElfSection, rela, symbol_table
-
-SYMBOLS, STRINGS = symbol_table(
-    [("late", 0x20, 4, 1, 2, 1), ("early", 0x10, 8, 1, 2, 0), ("elsewhere", 0, 0, 0, 0, 1)]
-)
 
 
 def sample(order: str = "<", kind: int = 1, machine: int = 62) -> bytes:
@@ -87,10 +83,7 @@ def test_damage(data: bytes, offset: int) -> None:
     with pytest.raises(ImageError) as caught:
         parse_image("some/file", data)
     text = str(caught.value)
-    if data[56:58] == b"\1\0" and offset == 32:
-        assert text.startswith("some/file: offset 0x")
-    else:
-        assert text.startswith(f"some/file: offset {offset:#x}: ")
+    assert text.startswith(f"some/file: offset {offset:#x}: ")
     assert "\n" not in text
 
 
@@ -212,12 +205,17 @@ def test_unreadable_files(tmp_path_factory: pytest.TempPathFactory) -> None:
         load_image("/dev/null")
 
 
-def exercise(image: Image) -> None:
-    """Ask for everything that is read late."""
-    _ = image.symbols
-    for section in image.sections:
-        image.section_bytes(section)
-        image.relocations(section)
+def refusal(data: bytes) -> str | None:
+    """Read everything there is, late parts too; the error, or None."""
+    try:
+        image = parse_image("file", data)
+        _ = image.symbols
+        for section in image.sections:
+            image.section_bytes(section)
+            image.relocations(section)
+    except ImageError as error:
+        return str(error)
+    return None
 
 
 @settings(max_examples=300, deadline=None)
@@ -229,17 +227,13 @@ def test_any_damage_is_an_image_error(data: st.DataObject) -> None:
         at = data.draw(st.integers(0, len(content) - 1))
         content[at] = data.draw(st.sampled_from((0, 1, 0x7F, 0x80, 0xFF)))
     del content[data.draw(st.integers(0, len(content))) or len(content) :]
-    try:
-        exercise(parse_image("file", bytes(content)))
-    except ImageError as error:
-        assert str(error).startswith("file: offset 0x")
+    text = refusal(bytes(content))
+    assert text is None or text.startswith("file: offset 0x")
 
 
 @settings(max_examples=100, deadline=None)
 @given(st.binary(max_size=200))
 def test_random_bytes_are_an_image_error(tail: bytes) -> None:
     """Random bytes behind a good identification are refused or read."""
-    try:
-        exercise(parse_image("file", sample()[:16] + tail))
-    except ImageError as error:
-        assert str(error).startswith("file: offset 0x")
+    text = refusal(sample()[:16] + tail)
+    assert text is None or text.startswith("file: offset 0x")

@@ -1,0 +1,39 @@
+# Everything sets itself up: `make demo` and `make test` need Python 3.11 or newer, with
+# venv and pip, and nothing else.  Another interpreter: make PYTHON=/path/to/python3.12 demo
+
+PYTHON ?= python3
+VENV := .venv
+PROGRAMS := build/testprogs/unpacked
+
+.PHONY: demo test bench lint clean
+
+demo: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python testprogs/demo.py
+
+test: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python -m pytest -q
+
+bench: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/run.py
+
+lint: $(VENV)/ready
+	@$(VENV)/bin/ruff check .
+	@$(VENV)/bin/mypy
+
+# The environment, with the caches of compiled code filled by the doctor.
+$(VENV)/ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+	    { echo "unwindlab needs Python 3.11 or newer; try: make PYTHON=/path/to/python3" >&2; exit 1; }
+	@echo "Setting up $(VENV): done once, takes a minute"
+	@$(PYTHON) -m venv $(VENV)
+	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(VENV)/bin/unwindlab doctor > $(VENV)/doctor.txt || { cat $(VENV)/doctor.txt; exit 1; }
+	@touch $@
+
+$(PROGRAMS): $(VENV)/ready testprogs/manifest.json $(wildcard testprogs/prebuilt/*)
+	@$(VENV)/bin/python testprogs/unpack.py
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find arch emu tests testprogs benchmarks -name __pycache__ -prune -exec rm -rf {} +
