@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 
-COMPILED = not numba.config.DISABLE_JIT
+_config: Any = numba.config
+COMPILED = not _config.DISABLE_JIT
 """Numba compiles; otherwise every function of the core runs as plain Python."""
 
 _SIGN = 1 << 63
@@ -52,6 +53,10 @@ if TYPE_CHECKING or not COMPILED:
 
     def address_of(pointer: object) -> int:
         """A void pointer as a number."""
+        raise NotImplementedError("the hook exists compiled only")
+
+    def signed(value: object) -> int:
+        """A number of any integer type as int64."""
         raise NotImplementedError("the hook exists compiled only")
 
     def call_reg_read(function: int, engine: int, register: int, place: int) -> int:
@@ -156,6 +161,11 @@ else:
     store64 = _store(64)
     store32 = _store(32)
     store8 = _store(8)
+
+    @numba.njit(inline="always")
+    def signed(value):
+        """A number of any integer type as int64."""
+        return types.int64(value)
 
     @numba.njit(inline="always")
     def add64(left, right):

@@ -123,11 +123,14 @@ ASSEMBLY = {"jumps": "switch.S", "coro": "switch.S", "handcfi": "handcfi.S"}
 
 # What is known to be wrong or absent, by source, SFrame version and architecture.
 NOTES = {
-    ("frames", 1, "x86_64"): "binutils 2.40 writes the CFA on r10 (realignment) as based on SP",
-    ("handcfi", 1, "x86_64"): "binutils 2.40 writes the CFA on rbx as based on SP and ignores "
-    "a return address that moves",
-    ("handcfi", 1, "aarch64"): "binutils 2.40 writes the CFA on x19 as based on SP",
-    ("handcfi", 2, "x86_64"): "binutils 2.44 ignores a return address that moves",
+    ("frames", 1, "x86_64"): "binutils 2.40 leaves out aligned_128_alloca (CFA on r10), silently",
+    ("handcfi", 1, "x86_64"): "binutils 2.40 writes the CFA of hand_other_cfa as based on SP, "
+    "ignores that hand_ra_slot moves its return address, and leaves out hand_ra_register and "
+    "hand_special, silently",
+    ("handcfi", 1, "aarch64"): "binutils 2.40 writes the CFA of hand_other_cfa as based on SP "
+    "and leaves out hand_ra_register, silently",
+    ("handcfi", 2, "x86_64"): "binutils 2.44 ignores that hand_ra_register and hand_ra_slot "
+    "move their return address, and leaves out hand_other_cfa and hand_special",
     ("handcfi", 2, "aarch64"): "no SFrame rows for hand_other_cfa and hand_ra_register",
     ("handcfi", 3, "aarch64"): "no SFrame rows for hand_other_cfa and hand_ra_register",
 }

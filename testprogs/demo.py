@@ -3,10 +3,11 @@
 
     python testprogs/demo.py [--all] [--known FILE [--strict]]
 
-Exit status 1 if a program did not run as it does on a real machine. Findings of the choice
-that is run by default are errors of the tables themselves, so they do not count, and are
-named below the table. With `--all` every program that can run is checked by its SFrame
-table, and a finding that `--known` does not list is a failure, too.
+Exit status 1 if a program did not run as it does on a real machine. Findings do not count in
+the choice that is run by default: it has some programs whose tables are wrong, named below
+the table, and some that are checked by a convention (frame pointer, back chain), which is
+wrong wherever it is not set up yet. With `--all` every program that can run is checked by
+its SFrame table, and a finding that `--known` does not list is a failure, too.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from unpack import Prebuilt, unpack  # noqa: E402
 _LONG_ROUNDS = 60
 _LONG_OUTPUT = "work 60: b252aeb8\n"
 """Of `work 60`; it is portable C, so every machine prints the same."""
+_CONVENTIONS = ("fp", "backchain")
 _TIMED = 1_000_000
 """Instructions from which a speed says something: below, most of the time is translation."""
 
@@ -191,7 +193,8 @@ def _check(entry: Prebuilt, case: Case, known: list[Known], table: Table, totals
     totals.instructions += guest.instructions
     totals.seconds += result.seconds
     totals.findings += len(new)
-    totals.named += [f"{where}: {_line(finding)}" for finding in new]
+    if case.table not in _CONVENTIONS:
+        totals.named += [f"{where}: {_line(finding)}" for finding in new]
     failed = bool(totals.failures) and totals.failures[-1].startswith(f"{where}:")
     table.add_row(
         entry.name + (f" {case.rounds}" if case.rounds else ""),

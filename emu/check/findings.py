@@ -154,7 +154,7 @@ class Grouping:
             verdict is Verdict.CORRUPT
         )
         runs: list[list[_Spot]] = []
-        last_function: tuple[str | None, int, str] | None = None
+        last_function: tuple[str | None, int | None, str] | None = None
         for spot in sorted(spots, key=lambda s: s.address):
             place = module.names.place(spot.address - bias)
             function = (place.function, place.start, place.section)
@@ -182,7 +182,7 @@ class Grouping:
             role=role,
             start=start,
             end=run[-1].address - bias + run[-1].size,
-            start_offset=0 if whole or place.function is None else start - place.start,
+            start_offset=0 if whole or place.start is None else start - place.start,
             count=sum(spot.count for spot in run),
             checked=sum(spot.checked for spot in run),
             expected=None if event is None else _expected(event),

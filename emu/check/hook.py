@@ -6,7 +6,6 @@ the row of the return address is checked once, when its call is made.
 """
 
 import numba
-import numpy as np
 from numba import types
 
 from arch import RuleKind
@@ -103,6 +102,7 @@ from emu.native import (
     load8,
     load32,
     load64,
+    signed,
     store8,
     store32,
     store64,
@@ -156,7 +156,7 @@ _UNKNOWN = int(RuleKind.UNKNOWN)
 
 
 @numba.njit(cache=True)
-def _read(state, place, number):  # type: ignore[no-untyped-def]
+def _read(state: int, place: int, number: int) -> int:
     """A register of the live machine: from host memory, or through the emulator."""
     if place:
         return load64(place)
@@ -168,7 +168,7 @@ def _read(state, place, number):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _fetch(state, register):  # type: ignore[no-untyped-def]
+def _fetch(state: int, register: int) -> None:
     """Bring one register into the register file that the step reads."""
     if register >= 0:
         value = _read(
@@ -180,7 +180,7 @@ def _fetch(state, register):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _find_range(state, pc):  # type: ignore[no-untyped-def]
+def _find_range(state: int, pc: int) -> int:
     """The range that holds the PC, or 0."""
     span = load64(state + 8 * RANGES)
     for _ in range(load64(state + 8 * RANGE_COUNT)):
@@ -192,7 +192,7 @@ def _find_range(state, pc):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _record(span, pc):  # type: ignore[no-untyped-def]
+def _record(span: int, pc: int) -> int:
     """The record of an address in a range."""
     return load64(span + R_RECORDS) + RECORD_BYTES * (
         (pc - load64(span + R_START)) >> load64(span + R_SHIFT)
@@ -200,7 +200,7 @@ def _record(span, pc):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _follow(truth, pc, size, kind, fp):  # type: ignore[no-untyped-def]
+def _follow(truth: int, pc: int, size: int, kind: int, fp: int) -> None:
     """Keep what the next instruction must know of this one."""
     store64(truth + 8 * PREVIOUS_PC, pc)
     store64(truth + 8 * NEXT_PC, pc + size)
@@ -209,7 +209,7 @@ def _follow(truth, pc, size, kind, fp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _function_start(span, address):  # type: ignore[no-untyped-def]
+def _function_start(span: int, address: int) -> int:
     """Start of the function that holds a link-time address, or -1."""
     functions = load64(span + R_FUNCTIONS)
     low = 0
@@ -226,7 +226,7 @@ def _function_start(span, address):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _kind_at(state, pc):  # type: ignore[no-untyped-def]
+def _kind_at(state: int, pc: int) -> int:
     mapping = find_mapping(load64(state + 8 * MEMORY), pc)
     if mapping == 0:
         return 0
@@ -235,7 +235,7 @@ def _kind_at(state, pc):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _prepare(state, span, record, pc, size):  # type: ignore[no-untyped-def]
+def _prepare(state: int, span: int, record: int, pc: int, size: int) -> int:
     """First execution of an instruction: what it is, and its row."""
     address = pc - load64(span + R_BIAS)
     store32(record + C_CODE, lookup(load64(span + R_TABLE), address))
@@ -249,7 +249,7 @@ def _prepare(state, span, record, pc, size):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _same_function(state, one, other):  # type: ignore[no-untyped-def]
+def _same_function(state: int, one: int, other: int) -> bool:
     """Two runtime addresses lie in the same function."""
     span = _find_range(state, one)
     if span == 0 or not load64(span + R_START) <= other < load64(span + R_END):
@@ -260,7 +260,7 @@ def _same_function(state, one, other):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _judge(state, row, depth, sp, fp, topmost):  # type: ignore[no-untyped-def]
+def _judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> int:
     """One step from (sp, fp), compared with frame `depth` - 1 of the shadow stack."""
     result = load64(state + 8 * RESULT)
     if topmost and load64(row + NEEDS):
@@ -294,7 +294,7 @@ def _judge(state, row, depth, sp, fp, topmost):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _memo_place(state, kind, register, slot):  # type: ignore[no-untyped-def]
+def _memo_place(state: int, kind: int, register: int, slot: int) -> int:
     """Where the word that a rule's value rests on lies in host memory, or 0."""
     if kind == _AT_CFA:
         return slot
@@ -304,7 +304,7 @@ def _memo_place(state, kind, register, slot):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _memorise(state, row, fp):  # type: ignore[no-untyped-def]
+def _memorise(state: int, row: int, fp: int) -> None:
     """Keep what the last exact verdict rested on.
 
     A step is a function of the row, SP, FP and two words, in memory or in registers.
@@ -341,7 +341,7 @@ def _memorise(state, row, fp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _note(state, pc, size, key, code, depth, computed):  # type: ignore[no-untyped-def]
+def _note(state: int, pc: int, size: int, key: int, code: int, depth: int, computed: int) -> None:
     """Count an event; the first of its kind keeps what was wanted and what was got."""
     heads = load64(state + 8 * HEADS)
     head = heads + 4 * (((pc ^ (key << 20)) * -7046029254386353131 >> 48) & (HEAD_COUNT - 1))
@@ -382,12 +382,12 @@ def _note(state, pc, size, key, code, depth, computed):  # type: ignore[no-untyp
 
 
 @numba.njit(cache=True)
-def _count(counters, verdict):  # type: ignore[no-untyped-def]
+def _count(counters: int, verdict: int) -> None:
     store64(counters + 8 * verdict, load64(counters + 8 * verdict) + 1)
 
 
 @numba.njit(cache=True)
-def _check_caller(state, fp):  # type: ignore[no-untyped-def]
+def _check_caller(state: int, fp: int) -> None:
     """A call was made: does the row of its return address describe the caller?"""
     truth = load64(state + 8 * TRUTH)
     depth = load64(truth + 8 * DEPTH)
@@ -423,7 +423,7 @@ def _check_caller(state, fp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _check(state, pc, size):  # type: ignore[no-untyped-def]
+def _check(state: int, pc: int, size: int) -> None:
     """The whole check of the instruction at `pc`, which is about to execute."""
     if load64(state + 8 * REPLAY):
         # The run was stopped after this instruction had been seen, before it executed.
@@ -502,7 +502,7 @@ _SIGNATURE = types.void(types.voidptr, types.uint64, types.uint32, types.voidptr
 
 
 @numba.cfunc(_SIGNATURE, cache=True)
-def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
+def check_hook(engine: object, address: int, length: int, user: object) -> None:
     """Give the instruction that is about to execute its verdict; `user` is the state block.
 
     Most instructions follow the one before, or jump within their function, and change
@@ -510,7 +510,7 @@ def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
     others get the whole check.
     """
     state = address_of(user)
-    pc = np.int64(address)
+    pc = signed(address)
     span = load64(state + 8 * RANGE)
     sp_place = load64(state + 8 * SP_PLACE)
     executed = load64(state + 8 * EXECUTED) + 1
@@ -543,6 +543,6 @@ def check_hook(engine, address, length, user):  # type: ignore[no-untyped-def]
         ):
             store64(state + 8 * EXECUTED, executed)
             store64(record + C_COUNT, load64(record + C_COUNT) + 1)
-            _follow(truth, pc, np.int64(length), load8(record + C_KIND), fp)
+            _follow(truth, pc, signed(length), load8(record + C_KIND), fp)
             return
-    _check(state, pc, np.int64(length))
+    _check(state, pc, signed(length))

@@ -95,7 +95,7 @@ class Session:
         self.shadow = ShadowStacks(arch, stack.pointer, stack.high)
         self._recogniser = Recogniser(arch)
         self._fill()
-        self.engine.hook_code(check_hook.address, self._words.ctypes.data)
+        self.engine.hook_code(check_hook.address or 0, self._words.ctypes.data)
 
     # ---- running
 

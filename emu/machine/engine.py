@@ -11,16 +11,19 @@ import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
+from typing import Any
 
-import unicorn
-from unicorn.unicorn_py3 import unicorn as binding
+import unicorn as _unicorn
+from unicorn.unicorn_py3 import unicorn as _binding
 
 from arch import Arch
 from emu.errors import EmulationError, UsageError
 from emu.machine.paging import FILL_FETCH, FILL_READ, FILL_WRITE, fill_tlb
 from emu.memory import FAULT_ACCESS, FAULT_ADDRESS, Memory
 
-_LIBRARY = binding.uclib
+# The binding's annotations are incomplete and contradict its behaviour.
+unicorn: Any = _unicorn
+_LIBRARY: Any = _binding.uclib
 _WRITE_FLAG = 1 << 30
 _MASK = (1 << 64) - 1
 _END = 0
@@ -87,7 +90,7 @@ class Engine:
             ctypes.c_uint32(7),
             ctypes.c_void_p(memory.buffer.ctypes.data),
         )
-        self._hook(unicorn.UC_HOOK_TLB_FILL, fill_tlb.address, memory.header.ctypes.data)
+        self._hook(unicorn.UC_HOOK_TLB_FILL, fill_tlb.address or 0, memory.header.ctypes.data)
         self._boot(pauth_keys)
         self._failure: BaseException | None = None
         self._interrupt: int | None = None
@@ -122,7 +125,7 @@ class Engine:
 
     def function(self, name: str) -> int:
         """Host address of one of the emulator's C functions."""
-        return int(ctypes.cast(getattr(_LIBRARY, name), ctypes.c_void_p).value or 0)
+        return ctypes.cast(getattr(_LIBRARY, name), ctypes.c_void_p).value or 0
 
     # ---- hooks
 
@@ -169,7 +172,8 @@ class Engine:
         except unicorn.UcError as error:
             if self._failure is not None:
                 raise self._failure from None
-            return self._fault(error)
+            if self._interrupt is None:
+                return self._fault(error)
         if self._failure is not None:
             raise self._failure
         if self._interrupt is not None:
@@ -264,7 +268,7 @@ class Engine:
             self._failure = self._failure or error
             self.stop()
 
-    def _fault(self, error: unicorn.UcError) -> EngineStop:
+    def _fault(self, error: Any) -> EngineStop:
         if error.errno == unicorn.UC_ERR_INSN_INVALID:
             return EngineStop(StopKind.ILLEGAL)
         if error.errno == unicorn.UC_ERR_EXCEPTION:

@@ -1,11 +1,9 @@
 """The compiled TLB-fill hook: a guest page, looked up in the page table of emu.memory."""
 
 import numba
-import numpy as np
 from numba import types
 
 from emu.memory import (
-    BUFFER,
     EXECUTE,
     FAULT_ACCESS,
     FAULT_ADDRESS,
@@ -14,12 +12,10 @@ from emu.memory import (
     WRITE,
     find_mapping,
 )
-from emu.native import address_of, load64, store32, store64
+from emu.native import address_of, load64, signed, store32, store64
 
 FILL_READ, FILL_WRITE, FILL_FETCH = 16, 17, 18
 """Kinds of access, as the emulator passes them."""
-
-assert BUFFER  # physical address 0 of the emulator is the first byte of the buffer
 
 _SIGNATURE = types.boolean(
     types.voidptr, types.uint64, types.int32, types.voidptr, types.voidptr
@@ -27,21 +23,21 @@ _SIGNATURE = types.boolean(
 
 
 @numba.cfunc(_SIGNATURE, cache=True)
-def fill_tlb(engine, page, access, entry, user):  # type: ignore[no-untyped-def]
+def fill_tlb(engine: object, page: int, access: int, entry: object, user: object) -> bool:
     """Set entry = (uint64 physical, uint32 permissions); False is a fault of the guest.
 
     `user` is the address of the memory's header block.
     """
     header = address_of(user)
     result = address_of(entry)
-    address = np.int64(page)
+    address = signed(page)
     store64(header + 8 * FILLS, load64(header + 8 * FILLS) + 1)
     row = find_mapping(header, address)
     permissions = 0 if row == 0 else load64(row + 24)
     needed = READ if access == FILL_READ else WRITE if access == FILL_WRITE else EXECUTE
     if permissions & needed == 0:
         store64(header + 8 * FAULT_ADDRESS, address)
-        store64(header + 8 * FAULT_ACCESS, np.int64(access))
+        store64(header + 8 * FAULT_ACCESS, signed(access))
         return False
     # The emulator sends every store to an executable page down a path ten times as slow.
     # One page gets W or X, whichever was asked for; the other access fills it anew.

@@ -14,7 +14,7 @@ _LONGEST_PREFIX = 14
 
 
 @numba.njit(cache=True)
-def classify(block, code):  # type: ignore[no-untyped-def]
+def classify(block: int, code: int) -> int:
     """The InstructionKind of the instruction at a host address.
 
     `block` is the address of a `Recogniser`'s block. Up to 22 bytes are read, which the

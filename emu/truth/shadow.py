@@ -59,7 +59,7 @@ _OTHER_FRAMES = 1 << 16
 
 
 @numba.njit(cache=True)
-def _remember(truth, ra, sp, parent, depth):  # type: ignore[no-untyped-def]
+def _remember(truth: int, ra: int, sp: int, parent: int, depth: int) -> None:
     base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(ra, sp)
     oldest = base
     for way in range(_WAYS):
@@ -76,13 +76,13 @@ def _remember(truth, ra, sp, parent, depth):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _set_of(ra, sp):  # type: ignore[no-untyped-def]
+def _set_of(ra: int, sp: int) -> int:
     mixed = (ra ^ (sp << 13)) * -7046029254386353131
     return (mixed >> 40) & (_SETS - 1)
 
 
 @numba.njit(cache=True)
-def _land(truth, pc, sp, depth):  # type: ignore[no-untyped-def]
+def _land(truth: int, pc: int, sp: int, depth: int) -> int:
     """The depth after control came back to an old call at (pc, sp)."""
     base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(pc, sp)
     for way in range(_WAYS):
@@ -100,7 +100,7 @@ def _land(truth, pc, sp, depth):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _switch(truth, sp):  # type: ignore[no-untyped-def]
+def _switch(truth: int, sp: int) -> None:
     """Make the stack that holds SP the current one, a new one if none does."""
     stacks = load64(truth + 8 * STACKS)
     here = stacks + _STACK_BYTES * load64(truth + 8 * CURRENT)
@@ -141,7 +141,7 @@ def _switch(truth, sp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def _grow(truth, sp):  # type: ignore[no-untyped-def]
+def _grow(truth: int, sp: int) -> None:
     """SP fell below the lowest seen: within reach, unless another stack lies there."""
     stacks = load64(truth + 8 * STACKS)
     current = load64(truth + 8 * CURRENT)
@@ -154,7 +154,7 @@ def _grow(truth, sp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def place(truth, sp):  # type: ignore[no-untyped-def]
+def place(truth: int, sp: int) -> None:
     """Find the stack that SP is on; called first at every instruction."""
     low = load64(truth + 8 * LOW)
     if sp > load64(truth + 8 * HIGH) or sp < low - _SLACK:
@@ -164,7 +164,7 @@ def place(truth, sp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def push(truth, sp):  # type: ignore[no-untyped-def]
+def push(truth: int, sp: int) -> bool:
     """The instruction before was a call: one more frame. False: the shadow stack is full."""
     depth = load64(truth + 8 * DEPTH)
     if depth >= load64(truth + 8 * CAPACITY):
@@ -191,7 +191,7 @@ def push(truth, sp):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def stays(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
+def stays(truth: int, pc: int, sp: int, return_site: int) -> bool:
     """`jump` would leave the stack as it is; for the common jump inside a function."""
     depth = load64(truth + 8 * DEPTH)
     if depth == 0:
@@ -209,7 +209,7 @@ def stays(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def jump(truth, pc, sp, return_site):  # type: ignore[no-untyped-def]
+def jump(truth: int, pc: int, sp: int, return_site: int) -> bool:
     """Control came to `pc` neither by falling through nor by a call.
 
     `return_site`: some call has `pc` as its return address. True: frames were taken off.

@@ -21,7 +21,7 @@ _NO_FRE = int(Verdict.NO_FRE)
 
 
 @numba.njit(cache=True)
-def lookup(table, address):  # type: ignore[no-untyped-def]
+def lookup(table: int, address: int) -> int:
     """The row for a link-time address: its number, or minus a verdict where there is none.
 
     `table` is the address of a block made by `RowTable`. Both searches are binary: the

@@ -54,7 +54,7 @@ _AT_REGISTER = int(RuleKind.AT_REGISTER)
 
 
 @numba.njit(cache=True)
-def base_value(register, sp, fp, registers):  # type: ignore[no-untyped-def]
+def base_value(register: int, sp: int, fp: int, registers: int) -> int:
     """The register that a rule names; `registers` is the address of int64[DWARF number]."""
     if register == BASE_SP:
         return sp
@@ -64,7 +64,9 @@ def base_value(register, sp, fp, registers):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True)
-def step(row, sp, fp, registers, header, swap, topmost, result):  # type: ignore[no-untyped-def]
+def step(
+    row: int, sp: int, fp: int, registers: int, header: int, swap: int, topmost: int, result: int
+) -> int:
     """Follow one row.
 
     Args:
