@@ -26,7 +26,7 @@ $(VENV)/ready: pyproject.toml
 	    { echo "unwindlab needs Python 3.11 or newer; try: make PYTHON=/path/to/python3" >&2; exit 1; }
 	@echo "Setting up $(VENV): done once, takes a minute"
 	@$(PYTHON) -m venv $(VENV)
-	@$(VENV)/bin/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[test]'
 	@$(VENV)/bin/unwindlab doctor > $(VENV)/doctor.txt || { cat $(VENV)/doctor.txt; exit 1; }
 	@touch $@
 

@@ -115,9 +115,7 @@ class Peer:
             return Verdict.WRONG_FP
         return Verdict.EXACT
 
-    def _step(
-        self, row: Row, sp: int, fp: int, topmost: bool
-    ) -> tuple[int, int, int] | Verdict:
+    def _step(self, row: Row, sp: int, fp: int, topmost: bool) -> tuple[int, int, int] | Verdict:
         """(CFA, RA, FP) of the caller, or why there is none."""
         base = self._register(row.cfa.register, sp, fp, topmost)
         if base is None:

@@ -74,7 +74,8 @@ class Figures:
     def rate(self, way: str) -> float:
         """Million instructions per second, median."""
         count = self.python_instructions if way == "python" else self.instructions
-        return count / statistics.median(getattr(self, way)) / 1e6
+        seconds: list[float] = getattr(self, way)
+        return count / statistics.median(seconds) / 1e6
 
 
 def main() -> int:
@@ -136,7 +137,9 @@ def _bare(figures: Figures, rounds: int) -> None:
 
 def _empty(figures: Figures, rounds: int) -> None:
     engine, _, process = _process(figures.arch, rounds)
-    engine.hook_code(empty_hook.address, 0)
+    address = empty_hook.address
+    assert address is not None
+    engine.hook_code(address, 0)
     figures.empty.append(_timed(process))
 
 
@@ -193,9 +196,7 @@ def _speeds(figures: list[Figures]) -> Table:
 
 def _resources(rounds: int) -> Table:
     """Fresh processes: memory of a short and of a ten times longer run, and a tiny program."""
-    table = Table(
-        title="a fresh process each", box=None, header_style="bold", title_justify="left"
-    )
+    table = Table(title="a fresh process each", box=None, header_style="bold", title_justify="left")
     table.add_column("architecture")
     for title in (f"MB, {rounds // 5} rounds", f"MB, {rounds * 2} rounds", "tiny program, s"):
         table.add_column(title, justify="right")

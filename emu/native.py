@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numba
 
+from emu.compiled import choose_cache
+
+choose_cache()
 _config: Any = numba.config
 COMPILED = not _config.DISABLE_JIT
 """Numba compiles; otherwise every function of the core runs as plain Python."""

@@ -26,7 +26,6 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from arch import by_name
 from emu.check.findings import Finding
 from emu.check.known import Known, read_known, sort_known
 from emu.check.options import RunOptions
@@ -37,7 +36,7 @@ from emu.verdict import Verdict
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from unpack import Prebuilt, unpack  # noqa: E402
+from unpack import Prebuilt, unpack
 
 _LONG_ROUNDS = 60
 _LONG_OUTPUT = "work 60: b252aeb8\n"
@@ -134,9 +133,9 @@ def main() -> int:
     console.print(table)
     for line in totals.named:
         console.print(line, highlight=False, soft_wrap=True, markup=False)
-    unused = [entry for entry in known if entry not in totals.used]
-    for entry in unused:
-        print(f"known finding that matched nothing: {entry}")
+    unused = [one for one in known if one not in totals.used]
+    for one in unused:
+        print(f"known finding that matched nothing: {one}")
     for line in totals.failures:
         print(f"FAILED: {line}")
     print(
@@ -161,7 +160,11 @@ def _every(programs: Iterable[Prebuilt]) -> Iterator[tuple[Prebuilt, Case]]:
 
 
 def _new_table() -> Table:
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(
+        box=None, pad_edge=False, header_style="bold", caption_justify="left",
+        caption="exact: right in all values, the ends of the stack included; "
+        "in gaps: the table has no row there",
+    )  # fmt: skip
     for title in ("program", "architecture", "table"):
         table.add_column(title, no_wrap=True)
     for title in ("instructions", "exact", "findings", "in gaps", "M instr/s"):

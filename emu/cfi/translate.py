@@ -29,7 +29,7 @@ class Repeated:
 Translation: TypeAlias = Row | NoRow | Repeated
 
 
-class _Refused(Exception):  # noqa: N818 - a verdict on its way out, no error
+class _Refused(Exception):
     """The reason why a state is no row."""
 
 

@@ -9,7 +9,6 @@ import numpy.typing as npt
 from arch import Row
 from emu.check.state import (
     CALLER_ROLE,
-    EVENT,
     CodeMap,
 )
 from emu.symbols import FunctionNames

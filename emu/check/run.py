@@ -13,7 +13,6 @@ from emu.symbols import FunctionNames
 from emu.unwind.lookup import RowTable
 from emu.unwind.sources import KINDS, choose_kind, row_table
 from emu.unwind.walker import walk
-from emu.verdict import Verdict
 
 _SLICE = 20_000_000
 """Instructions between looks at the clock of the host."""

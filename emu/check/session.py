@@ -88,7 +88,10 @@ class Session:
         )
         bounds = _function_bounds(self.module.names, table)
         self.code = s.CodeMap(
-            [s.CodeRange(low, high, loaded.bias, table, bounds) for low, high in self.module.ranges],
+            [
+                s.CodeRange(low, high, loaded.bias, table, bounds)
+                for low, high in self.module.ranges
+            ],
             arch.instruction_unit,
         )
         stack = self.process.stack
@@ -260,5 +263,5 @@ def _function_bounds(names: FunctionNames, table: RowTable) -> npt.NDArray[np.in
             ends[start] = max(ends.get(start, 0), stop)
     ordered = sorted(ends)
     following = [*ordered[1:], _FOREVER]
-    rows = [(start, min(ends[start], after)) for start, after in zip(ordered, following, strict=True)]
+    rows = [(at, min(ends[at], after)) for at, after in zip(ordered, following, strict=True)]
     return np.array(rows, np.int64).reshape(-1, 2)

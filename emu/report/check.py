@@ -75,5 +75,5 @@ def _problem(run: Run, result: CheckResult) -> str:
     if guest.stopped == "fault":
         return f"{guest.signal} at {where}: {guest.reason}"
     if guest.stopped == "signal":
-        return f"killed by {guest.signal} at {where}" + (f": {guest.reason}" if guest.reason else "")
+        return f"killed by {guest.signal} at {where}: {guest.reason}".removesuffix(": ")
     return f"stopped {guest.reason} at {where}"

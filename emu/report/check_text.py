@@ -169,4 +169,5 @@ def _name(address: int | None, result: CheckResult, names: FunctionNames) -> str
 def _output(title: str, data: bytes) -> list[str]:
     if not data:
         return []
-    return ["", f"---- {title} of the guest ----", data.decode("utf-8", "backslashreplace").rstrip("\n")]
+    text = data.decode("utf-8", "backslashreplace").rstrip("\n")
+    return ["", f"---- {title} of the guest ----", text]

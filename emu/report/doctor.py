@@ -106,9 +106,9 @@ def _compiled_code() -> Item:
     what = "compiled code"
     begin = time.perf_counter()
     try:
-        import numba
+        from emu.native import COMPILED
 
-        if numba.config.DISABLE_JIT:
+        if not COMPILED:
             return Item(what, "", "unset NUMBA_DISABLE_JIT: the check exists compiled only")
         for name in ("emu.machine.paging", "emu.unwind.walker", "emu.check.hook"):
             importlib.import_module(name)

@@ -48,9 +48,9 @@ _WRONG_WAY = int(Verdict.WRONG_WAY)
 _NO_PROGRESS = int(Verdict.NO_PROGRESS)
 _LOST_REGISTER = int(Verdict.LOST_REGISTER)
 _KEEP = int(RuleKind.KEEP)
+_UNKNOWN = int(RuleKind.UNKNOWN)
 _AT_CFA = int(RuleKind.AT_CFA)
 _REGISTER = int(RuleKind.REGISTER)
-_AT_REGISTER = int(RuleKind.AT_REGISTER)
 
 
 @numba.njit(cache=True)
@@ -143,7 +143,7 @@ def step(
     store64(result + DONE, 2)
 
     kind = load64(row + FP_KIND)
-    if kind == _AT_CFA or kind == _REGISTER or kind == _AT_REGISTER:
+    if kind != _KEEP and kind != _UNKNOWN:
         if kind == _AT_CFA:
             value = add64(cfa, load64(row + FP_OFFSET))
         else:

@@ -108,9 +108,8 @@ def test_no_signature_elsewhere(arch: Arch) -> None:
 @pytest.mark.parametrize(("arch", "fp"), [(X86_64, 6), (AARCH64, 29)])
 def test_frame_pointer_row(arch: Arch, fp: int) -> None:
     """Frame record at FP: the caller's FP, then the return address; the CFA lies above."""
-    assert arch.frame_pointer_row == Row(
-        CfaRule(fp, 16), RegRule(RuleKind.AT_CFA, offset=-8), RegRule(RuleKind.AT_CFA, offset=-16), 0
-    )
+    ra, saved = RegRule(RuleKind.AT_CFA, offset=-8), RegRule(RuleKind.AT_CFA, offset=-16)
+    assert arch.frame_pointer_row == Row(CfaRule(fp, 16), ra, saved, 0)
 
 
 def test_back_chain_row() -> None:
@@ -170,7 +169,8 @@ def test_look_up_by_elf(machine: int, order: ByteOrder, name: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("machine", "order"), [(62, "big"), (183, "big"), (22, "little"), (3, "little"), (243, "little")]
+    ("machine", "order"),
+    [(62, "big"), (183, "big"), (22, "little"), (3, "little"), (243, "little")],
 )
 def test_look_up_by_elf_wants_both(machine: int, order: ByteOrder) -> None:
     """The other byte order is another machine, which may not be supported."""
@@ -178,7 +178,8 @@ def test_look_up_by_elf_wants_both(machine: int, order: ByteOrder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("abi", "name"), [(0, None), (1, "aarch64"), (2, "aarch64"), (3, "x86_64"), (4, "s390x"), (5, None)]
+    ("abi", "name"),
+    [(0, None), (1, "aarch64"), (2, "aarch64"), (3, "x86_64"), (4, "s390x"), (5, None)],
 )
 def test_look_up_by_sframe_abi(abi: int, name: str | None) -> None:
     """``sfh_abi_arch`` 1 to 4; the rest is unknown."""

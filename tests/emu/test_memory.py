@@ -1,7 +1,9 @@
 """Guest memory: mappings, their frames in the buffer, and the table that compiled code reads."""
 
+import ctypes
 import struct
 
+import numba
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -298,7 +300,9 @@ def test_find_at_the_corners() -> None:
 def test_is_free_and_is_mapped() -> None:
     """A range that is partly mapped is neither."""
     memory = memory_with((BASE, 2 * PAGE, RW))
-    ranges = [(BASE - PAGE, PAGE), (BASE - PAGE, 2 * PAGE), (BASE, 2 * PAGE), (BASE + PAGE, 2 * PAGE)]
+    ranges = [
+        (BASE - PAGE, PAGE), (BASE - PAGE, 2 * PAGE), (BASE, 2 * PAGE), (BASE + PAGE, 2 * PAGE),
+    ]  # fmt: skip
     assert [memory.is_free(*r) for r in ranges] == [True, False, False, False]
     assert [memory.is_mapped(*r) for r in ranges] == [False, False, True, False]
 
@@ -335,8 +339,6 @@ def seen(memory: Memory, address: int) -> tuple[int, int, int, int] | None:
 
 def load_word(address: int) -> int:
     """An int64 of host memory, without any code of ours."""
-    import ctypes
-
     return ctypes.c_int64.from_address(int(address)).value
 
 
@@ -417,15 +419,10 @@ def test_load64_reads_a_guest_word() -> None:
     assert load_compiled(host_address(memory.header.ctypes.data, BASE)) == -5
 
 
-def load_compiled(address: int) -> int:
-    """The load of compiled code, called from Python."""
-    import numba
-
-    @numba.njit
-    def load(at):
-        return load64(at)
-
-    return int(load(address))
+@numba.njit
+def load_compiled(address):
+    """The load of compiled code, to be called from Python."""
+    return load64(address)
 
 
 # ---- against a model
@@ -453,7 +450,7 @@ def test_agrees_with_a_dictionary_of_pages(operations: list[tuple[str, int, int,
         pages = range(first, first + count)
         if what == "map":
             memory.map(start, size, permissions)
-            model.update({page: (permissions, 0) for page in pages})
+            model.update(dict.fromkeys(pages, (permissions, 0)))
         elif what == "unmap":
             memory.unmap(start, size)
             for page in pages:

@@ -3,7 +3,6 @@
 import ctypes
 import struct
 import sys
-from collections.abc import Iterator
 
 import numba
 import pytest
@@ -69,10 +68,10 @@ def is_below(left, right):
 
 
 @pytest.fixture
-def place() -> Iterator[tuple[int, ctypes.Array[ctypes.c_char]]]:
+def place() -> tuple[int, ctypes.Array[ctypes.c_char]]:
     """The address of 32 zero bytes, and the bytes."""
     data = ctypes.create_string_buffer(32)
-    yield ctypes.addressof(data), data
+    return ctypes.addressof(data), data
 
 
 @pytest.mark.parametrize("value", [0, 1, -1, LOWEST, HIGHEST, 0x1122334455667788])
