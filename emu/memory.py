@@ -56,7 +56,7 @@ def find_mapping(header: int, address: int) -> int:
     return 0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def host_address(header: int, address: int) -> int:
     """Where 8 readable guest bytes lie in host memory, or 0.
 

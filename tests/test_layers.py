@@ -13,7 +13,7 @@ import arch as machines
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"errors", "verdict", "tables", "native", "memory", "trace", "rowtext", "elf"},
+    {"errors", "verdict", "tables", "compiled", "native", "memory", "trace", "rowtext", "elf"},
     {"image", "symbols", "sframe", "cfi", "sample"},
     {"unwind", "machine"},
     {"linux", "truth"},
@@ -33,6 +33,7 @@ DOORS = {
     "lief": {},
     "llvmlite": {"emu.native": "intrinsics are written in its instructions"},
     "numba": {
+        "emu.compiled": "where the compiler keeps its cache",
         "emu.native": "the loads and stores that all compiled code is made of",
         "emu.memory": "compiled code searches the page table",
         "emu.machine.paging": "the TLB-fill hook",

@@ -62,7 +62,7 @@ def fetch(state: int, register: int) -> None:
         store64(load64(state + 8 * s.REGISTERS) + 8 * register, value)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> int:
     """One step from (sp, fp), compared with frame `depth` - 1 of the shadow stack."""
     result = load64(state + 8 * s.RESULT)
@@ -96,7 +96,7 @@ def judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> i
     return _EXACT
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def _memo_place(state: int, kind: int, register: int, slot: int) -> int:
     """Where the word that a rule's value rests on lies in host memory, or 0."""
     if kind == _AT_CFA:
@@ -106,7 +106,7 @@ def _memo_place(state: int, kind: int, register: int, slot: int) -> int:
     return 0
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def memorise(state: int, row: int, fp: int) -> None:
     """Keep what the last exact verdict rested on.
 

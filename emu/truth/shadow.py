@@ -153,7 +153,7 @@ def _grow(truth: int, sp: int) -> None:
     store64(truth + 8 * LOW, sp)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def place(truth: int, sp: int) -> None:
     """Find the stack that SP is on; called first at every instruction."""
     low = load64(truth + 8 * LOW)
@@ -190,7 +190,7 @@ def push(truth: int, sp: int) -> bool:
     return True
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def stays(truth: int, pc: int, sp: int, return_site: int) -> bool:
     """`jump` would leave the stack as it is; for the common jump inside a function."""
     depth = load64(truth + 8 * DEPTH)

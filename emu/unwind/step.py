@@ -53,7 +53,7 @@ _AT_CFA = int(RuleKind.AT_CFA)
 _REGISTER = int(RuleKind.REGISTER)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def base_value(register: int, sp: int, fp: int, registers: int) -> int:
     """The register that a rule names; `registers` is the address of int64[DWARF number]."""
     if register == BASE_SP:
@@ -63,7 +63,7 @@ def base_value(register: int, sp: int, fp: int, registers: int) -> int:
     return load64(registers + 8 * register)
 
 
-@numba.njit(cache=True)
+@numba.njit(cache=True, forceinline=True)
 def step(
     row: int, sp: int, fp: int, registers: int, header: int, swap: int, topmost: int, result: int
 ) -> int:
