@@ -96,6 +96,8 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _backtrace(options: argparse.Namespace) -> int:
+    if not options.at:
+        raise UsageError(f"{options.program}: backtrace needs --at POINT, before PROGRAM")
     from emu.report.check import backtrace
 
     return backtrace(options.program, _run_options(options), options.format, options.output)
@@ -113,7 +115,7 @@ def _doctor(options: argparse.Namespace) -> int:
     return doctor()
 
 
-def _add_run_options(command: argparse.ArgumentParser, at_required: bool) -> None:
+def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument("program", metavar="PROGRAM")
     command.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER)
     command.add_argument(
@@ -121,7 +123,7 @@ def _add_run_options(command: argparse.ArgumentParser, at_required: bool) -> Non
         help="what to check (auto: sframe if there is one, else cfi)",
     )  # fmt: skip
     command.add_argument(
-        "--at", metavar="POINT", required=at_required,
+        "--at", metavar="POINT",
         help="walk the whole stack at SYMBOL, SYMBOL+OFFSET, 0xADDRESS or #INSTRUCTION",
     )  # fmt: skip
     command.add_argument(
@@ -174,7 +176,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser(
         "check", help="run a program to its end and check its table at every instruction"
     )
-    _add_run_options(command, at_required=False)
+    _add_run_options(command)
     command.add_argument(
         "--every", metavar="N", type=_count, help="walk the whole stack at each N-th instruction"
     )
@@ -191,7 +193,7 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser(
         "backtrace", help="the stack at a point by every table, beside the truth"
     )
-    _add_run_options(command, at_required=True)
+    _add_run_options(command)
     command.set_defaults(run=_backtrace)
 
     command = commands.add_parser("dump", help="print a decoded .sframe section and its faults")

@@ -54,9 +54,14 @@ class CheckResult:
     checked_bytes: int
     """Bytes of executed instructions for which a row was found."""
     unsupported: Counter[str]
+    """System calls that are not implemented (ENOSYS)."""
+    refused: Counter[str]
+    """System calls that fail by design: host files, restartable sequences."""
     findings: tuple[Finding, ...]
     gaps: tuple[Finding, ...]
     samples: tuple[SampledStack, ...]
+    missed_point: str
+    """The point of --at, if it was not reached as often as asked; else empty."""
     bias: int = 0
     """Runtime minus link-time address of the program."""
     truth: Mapping[str, int] = field(default_factory=dict)

@@ -55,6 +55,7 @@ class Run:
         self._options = options
         self._progress = progress
         self._samples: list[SampledStack] = []
+        self._reached = False
         self._stopped = ""
         self._reason = ""
 
@@ -82,10 +83,13 @@ class Run:
             here = session.executed
             if session.overflow:
                 self._stop("limit", "the shadow stack is full: calls that never return")
-            elif session.hit or here == number or (options.every and here % options.every == 0):
+            elif session.hit or here == number:
+                self._reached = True
                 self._sample()
-                if stop_at_point and (self._point is not None):
+                if stop_at_point:
                     self._stop("point", "")
+            elif options.every and here % options.every == 0:
+                self._sample()
             if here >= options.max_instructions:
                 self._stop("limit", f"at the limit of {options.max_instructions} instructions")
             if time.monotonic() - begin > options.timeout:
@@ -152,7 +156,6 @@ class Run:
             self._reason = process.reason
             self._sample()
         findings, gaps = session.grouping().groups()
-        table = session.table.table
         return CheckResult(
             program=self._program,
             arch=session.arch,
@@ -170,12 +173,14 @@ class Run:
             ),
             verdicts=session.verdicts(),
             caller_verdicts=session.caller_verdicts(),
-            table_bytes=0 if table is None else sum(f.size for f in table.functions),
+            table_bytes=session.table_bytes(),
             checked_bytes=session.checked_bytes(),
             unsupported=process.unsupported,
+            refused=process.refused,
             findings=tuple(findings),
             gaps=tuple(gaps),
             samples=tuple(self._samples),
+            missed_point="" if self._reached else self._options.at,
             bias=session.module.bias,
             truth=session.truth_counts(),
             events_lost=session.events_lost,

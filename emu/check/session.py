@@ -170,6 +170,16 @@ class Session:
         )
         return Grouping(self.code, [checked] * len(self.code.ranges), self.events())
 
+    def table_bytes(self) -> int:
+        """Bytes of executable memory that the table has entries for."""
+        total = 0
+        for item in self.code.ranges:
+            low, high = item.start - item.bias, item.end - item.bias
+            for start, end in self.table.function_bounds:
+                total += max(0, min(end, high) - max(start, low))
+                low = max(low, end)
+        return total
+
     def checked_bytes(self) -> int:
         """Bytes of executed instructions that a row was found for."""
         total = 0

@@ -9,9 +9,10 @@ from emu.check.result import CheckResult
 from emu.check.run import Run
 from emu.errors import UsageError
 from emu.report.check_json import check_json
-from emu.report.check_text import check_text
+from emu.report.check_text import backtrace_text, check_text
 from emu.report.output import write_report
 from emu.report.progress import progress
+from emu.verdict import Verdict
 
 
 def check(
@@ -44,17 +45,17 @@ def backtrace(program: str, options: RunOptions, format: str, output: str | None
     with progress(program, options.max_instructions) as advance:
         run = Run(program, options, every_table=True, progress=advance)
         result = run.to_end(stop_at_point=True)
-    if not result.samples:
+    if result.missed_point:
         raise UsageError(
             f"{program}: --at {options.at}: not reached {options.nth} times in "
             f"{result.guest.instructions} instructions"
         )
-    result = dataclasses.replace(result, findings=(), gaps=())
-    _write(run, result, format, output, Sorted((), (), ()))
-    if problem := _problem(run, result):
-        print(f"unwindlab: {program}: {problem}", file=sys.stderr)
-        return 2
-    return int(result.samples[-1].verdict.text != "exact")
+    if format == "json":
+        text = check_json(result, run.session.module.image)
+    else:
+        text = backtrace_text(result, run.session.module.names)
+    write_report(text, output)
+    return int(result.samples[-1].verdict is not Verdict.EXACT)
 
 
 def _write(run: Run, result: CheckResult, format: str, output: str | None, split: Sorted) -> None:

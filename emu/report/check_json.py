@@ -40,10 +40,13 @@ def check_object(
         "coverage": {"table_bytes": result.table_bytes, "checked_bytes": result.checked_bytes},
         "truth": dict(result.truth),
         "unsupported_syscalls": dict(sorted(result.unsupported.items())),
+        "refused_syscalls": dict(sorted(result.refused.items())),
         "findings": [_finding(f, result, disassembler) for f in result.findings],
         "gaps": [_gap(gap) for gap in result.gaps],
         "samples": [sample_object(sample, result.table) for sample in result.samples],
     }
+    if result.missed_point:
+        answer["not_reached"] = result.missed_point
     if known:
         answer["known"] = [_finding(f, result, disassembler) for f in known]
     if guest.signal:

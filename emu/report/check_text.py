@@ -34,9 +34,13 @@ def check_text(
         f"coverage   {result.checked_bytes} code bytes checked, "
         f"{result.table_bytes} described by the table"
     )
-    if result.unsupported:
-        calls = ", ".join(f"{name} x{n}" for name, n in sorted(result.unsupported.items()))
-        lines.append(f"unsupported system calls (ENOSYS): {calls}")
+    for title, calls in (
+        ("unsupported system calls (ENOSYS)", result.unsupported),
+        ("system calls refused by design", result.refused),
+    ):
+        if calls:
+            counted = ", ".join(f"{name} x{n}" for name, n in sorted(calls.items()))
+            lines.append(f"{title}: {counted}")
     if result.events_lost:
         lines.append(f"{result.events_lost} executions had no room for their details")
     for finding in result.findings:
@@ -49,7 +53,18 @@ def check_text(
         lines += ["", *_gaps(result.gaps)]
     for sample in result.samples:
         lines += ["", *sample_lines(sample, result, names)]
+    if result.missed_point:
+        lines += ["", f"--at {result.missed_point}: not reached as often as asked"]
     lines += ["", f"{len(result.findings)} findings, {len(result.gaps)} gaps"]
+    lines += _output("stdout", result.guest.stdout) + _output("stderr", result.guest.stderr)
+    return "\n".join(lines) + "\n"
+
+
+def backtrace_text(result: CheckResult, names: FunctionNames) -> str:
+    """Only the sampled stacks."""
+    lines = [f"{result.program}: {result.arch.name}"]
+    for sample in result.samples:
+        lines += ["", *sample_lines(sample, result, names)]
     lines += _output("stdout", result.guest.stdout) + _output("stderr", result.guest.stderr)
     return "\n".join(lines) + "\n"
 
@@ -129,7 +144,7 @@ def sample_lines(
     sample: SampledStack, result: CheckResult, names: FunctionNames
 ) -> Iterator[str]:
     """One sampled stack: the truth, and beside it each table's walk."""
-    yield f"stack at {sample.at}, instruction {sample.instruction}"
+    yield f"stack at {sample.at}, {sample.pc:#x}, instruction {sample.instruction}"
     kinds = list(sample.walks)
     walks = [sample.walks[kind].return_addresses for kind in kinds]
     width = 2 + max(len(hex(ra)) for ra in (*sample.truth, sample.pc, 0))

@@ -1,0 +1,73 @@
+"""Drive a shadow stack as the check does: one instruction after the other."""
+
+from dataclasses import dataclass, field
+
+from arch import Arch
+from emu.truth import shadow
+from emu.truth.shadow import ShadowStacks, jump, place, push
+
+TOP = 0x7FFF_0000
+"""SP at the start of the tests' programs."""
+BASE = TOP + 0x1000
+CALL_SIZE = 5
+
+
+@dataclass
+class Driver:
+    """A program in the making; each method is one instruction that it has executed.
+
+    `sp` is the stack pointer as the *program's functions* see it: a call pushes a return
+    address where the machine does so.
+    """
+
+    arch: Arch
+    sp: int = TOP
+    stacks: ShadowStacks = field(init=False)
+    sites: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Begin at TOP, with nothing called."""
+        self.stacks = ShadowStacks(self.arch, TOP, BASE)
+        self.pushed = 0 if self.arch.ra_in_register else 8
+
+    def call(self, site: int, fp: int = 0) -> int:
+        """Call from `site`; the return address. SP becomes that of the callee."""
+        self.stacks.words[shadow.PREVIOUS_PC] = site
+        self.stacks.words[shadow.NEXT_PC] = site + CALL_SIZE
+        self.stacks.words[shadow.PREVIOUS_FP] = fp
+        self.sp -= self.pushed
+        place(self.stacks.block, self.sp)
+        assert push(self.stacks.block, self.sp)
+        self.sites.add(site + CALL_SIZE)
+        return site + CALL_SIZE
+
+    def move(self, distance: int) -> None:
+        """SP changes, and the next instruction follows."""
+        self.sp += distance
+        place(self.stacks.block, self.sp)
+
+    def go(self, pc: int, sp: int | None = None) -> None:
+        """Control goes to `pc`, by a jump or a return, and SP to `sp`."""
+        if sp is not None:
+            self.sp = sp
+        place(self.stacks.block, self.sp)
+        jump(self.stacks.block, pc, self.sp, pc in self.sites)
+
+    def back(self, ra: int) -> None:
+        """The plain return: SP is what it was before the call."""
+        self.go(ra, self.sp + self.pushed)
+
+    @property
+    def returns_to(self) -> list[int]:
+        """Return addresses of the current stack, innermost first."""
+        return [ra for ra, _, _ in self.stacks.frames()]
+
+    @property
+    def switches(self) -> int:
+        """How often the stack changed."""
+        return int(self.stacks.words[shadow.SWITCHES])
+
+    def counts(self) -> tuple[int, int, int]:
+        """Calls, returns, abandoned frames."""
+        words = self.stacks.words
+        return tuple(int(words[w]) for w in (shadow.CALLS, shadow.RETURNS, shadow.ABANDONED))
