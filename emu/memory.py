@@ -123,13 +123,21 @@ class Memory:
         if start % PAGE or size % PAGE or size <= 0 or start < 0 or start + size > 1 << 62:
             raise MemoryFault(start, size, "mapping")
         self._cut(start, start + size)
-        if self.mapped + size > self.limit:
+        try:
+            if self.mapped + size > self.limit:
+                raise MemoryFault(start, size, f"mapping beyond the limit of {self.limit} bytes")
+            offset = self._frames(size)
+        except MemoryFault:
             self._publish()
-            raise MemoryFault(start, size, f"mapping beyond the limit of {self.limit} bytes")
+            raise
         index = bisect_right(self._starts, start)
-        row = (start, start + size, self._frames(size), permissions)
-        self._intervals.insert(index, row)
-        self._starts.insert(index, start)
+        before = self._intervals[index - 1] if index else (0, 0, 0, -1)
+        if before[1:] == (start, offset + before[0] - start, permissions):
+            # A heap that grows step by step stays one row.
+            self._intervals[index - 1] = (before[0], start + size, before[2], permissions)
+        else:
+            self._intervals.insert(index, (start, start + size, offset, permissions))
+            self._starts.insert(index, start)
         self.mapped += size
         self._publish()
 
@@ -141,6 +149,8 @@ class Memory:
     def protect(self, start: int, size: int, permissions: int) -> bool:
         """Set permissions; False (and nothing done) if part of the range is not mapped."""
         end = start + size
+        if size <= 0:
+            return True
         if not self.is_mapped(start, size):
             return False
         self._split(start)
