@@ -17,7 +17,6 @@ import sys
 import time
 from collections import Counter
 from dataclasses import dataclass, field
-from pathlib import Path
 
 import numba
 from numba import types
@@ -26,6 +25,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from arch import ALL, Arch
+from benchmarks.python_peer import Peer
 from emu.check.options import RunOptions
 from emu.check.run import Run
 from emu.image import load_image
@@ -34,12 +34,7 @@ from emu.machine.engine import Engine
 from emu.memory import Memory
 from emu.sframe.table import sframe_table
 from emu.verdict import Verdict
-
-HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parent / "testprogs")]
-
-from python_peer import Peer  # noqa: E402
-from unpack import DEFAULT_DESTINATION, unpack  # noqa: E402
+from testprogs.unpack import DEFAULT_DESTINATION, unpack
 
 _PROGRAM = "work-musl-v3-O2"
 _TINY = "frames-v3-O2-nofp"
@@ -214,7 +209,7 @@ def _fresh(program: str, *arguments: str) -> tuple[float, float]:
     begin = time.perf_counter()
     child = subprocess.Popen(
         [sys.executable, "-m", "emu.cli", "check", program, *arguments],
-        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL, cwd=HERE.parent,
+        stdout=subprocess.DEVNULL, stdin=subprocess.DEVNULL,
     )  # fmt: skip
     _, status, usage = os.wait4(child.pid, 0)
     seconds = time.perf_counter() - begin

@@ -232,9 +232,7 @@ class Fault:
 def read_faults() -> list[Fault]:
     """The known faults of readelf."""
     entries = tomllib.loads(FAULTS.read_text())["fault"]
-    return [
-        Fault(**{"dump": None, **entry, "kinds": tuple(entry["kinds"])}) for entry in entries
-    ]
+    return [Fault(**{"dump": None, **entry, "kinds": tuple(entry["kinds"])}) for entry in entries]
 
 
 def place(entry: Prebuilt) -> slice:

@@ -272,6 +272,6 @@ def _function_bounds(names: FunctionNames, table: RowTable) -> npt.NDArray[np.in
         if inside is None or inside[0] == start or stop > inside[1]:
             ends[start] = max(ends.get(start, 0), stop)
     ordered = sorted(ends)
-    following = [*ordered[1:], _FOREVER]
+    following = [*ordered, _FOREVER][1:]
     rows = [(at, min(ends[at], after)) for at, after in zip(ordered, following, strict=True)]
     return np.array(rows, np.int64).reshape(-1, 2)

@@ -196,7 +196,7 @@ CAPSTONE_KINDS = {
 
 
 def functions(programs: list[Prebuilt]) -> Iterator[bytes]:
-    """The code of each function symbol, once."""
+    """The code of each function symbol, once, and of executable sections beside .text."""
     seen: set[bytes] = set()
     for program in programs:
         image = load_image(str(program.path))
@@ -211,6 +211,10 @@ def functions(programs: list[Prebuilt]) -> Iterator[bytes]:
             if code and code not in seen:
                 seen.add(code)
                 yield code
+        for section in image.sections:
+            # Stubs, start-up code and what else has no function symbol with a size.
+            if section.kind == 1 and section.flags & 4 and section.name != ".text":
+                yield image.data[section.offset : section.offset + section.size]
 
 
 def length(name: str, code: bytes) -> int:

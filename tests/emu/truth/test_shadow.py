@@ -1,13 +1,15 @@
 """The shadow stack's rules, one short program for each; every rule has a case that needs it."""
 
+import numba
 import pytest
 
 from arch import Arch
 from arch.aarch64 import AARCH64
 from arch.s390x import S390X
 from arch.x86_64 import X86_64
+from emu.native import store64
 from emu.truth import shadow
-from emu.truth.shadow import ShadowStacks, place, push
+from emu.truth.shadow import ShadowStacks, jump, place, push
 from tests.support.truth import BASE, TOP, Driver
 
 MAIN, F, G, H = 0x1000, 0x2000, 0x3000, 0x4000
@@ -242,8 +244,8 @@ def test_an_old_call_returns_to_the_newest_level(arch: Arch) -> None:
 
 
 @link_register
-def test_many_calls_do_not_push_out_the_pair(arch: Arch) -> None:
-    """A setjmp is still known after 20,000 other calls from below it."""
+def test_a_pair_is_kept_while_there_is_room(arch: Arch) -> None:
+    """A setjmp at the bottom of the stack, and 20,000 other calls from below it."""
     program = Driver(arch)
     mark = program.call(MAIN)
     program.back(mark)
@@ -254,6 +256,38 @@ def test_many_calls_do_not_push_out_the_pair(arch: Arch) -> None:
     program.move(64)
     program.go(mark)
     assert program.returns_to == []
+
+
+@numba.njit
+def many_calls(truth, sp, count, next_pc):
+    """Calls that return at once: each from a place and a depth of its own."""
+    for number in range(count):
+        lower = sp - 16 * (number % 1000)
+        ra = 0x10000 + 8 * (number // 1000)
+        store64(truth + 8 * next_pc, ra)
+        place(truth, lower)
+        push(truth, lower)
+        jump(truth, ra, lower, True)
+    place(truth, sp)
+
+
+@pytest.mark.compiled
+@link_register
+@pytest.mark.parametrize("called", [False, True], ids=["bottom", "main"])
+@pytest.mark.parametrize("count", [1000, 50_000, 1_000_000])
+def test_a_setjmp_is_remembered(arch: Arch, called: bool, count: int) -> None:
+    """However many calls its leaf makes before the jump, by _start itself or by main."""
+    program = Driver(arch)
+    if called:
+        program.call(MAIN)
+        program.move(-64)
+    mark = program.call(F)
+    program.back(mark)
+    program.call(F + 0x10)
+    many_calls(program.stacks.block, program.sp - 64, count, shadow.NEXT_PC)
+    program.move(0)
+    program.go(mark)
+    assert program.returns_to == [MAIN + 5] * called
 
 
 # ---- stacks

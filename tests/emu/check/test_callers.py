@@ -1,0 +1,155 @@
+"""Rows of return addresses: who is blamed, and for what; programs made by hand."""
+
+import struct
+from pathlib import Path
+
+import pytest
+
+from arch.aarch64 import AARCH64
+from arch.s390x import S390X
+from arch.x86_64 import X86_64
+from tests.support.made import Made, outermost, write_program
+from tests.support.runs import Answer, Command
+
+pytestmark = pytest.mark.compiled
+
+# Call frame instructions (DWARF 5, section 7.24); offsets are in units of -8.
+UNDEFINED, DEF_CFA, DEF_CFA_OFFSET = 0x07, 0x0C, 0x0E
+
+
+def advance(size: int) -> bytes:
+    """DW_CFA_advance_loc."""
+    return bytes((0x40 | size,))
+
+
+def saved(register: int, below: int) -> bytes:
+    """DW_CFA_offset: the register is saved `below` bytes under the CFA."""
+    return bytes((0x80 | register, below // 8))
+
+
+def cfa_offset(value: int) -> bytes:
+    """DW_CFA_def_cfa_offset."""
+    return bytes((DEF_CFA_OFFSET,)) + leb(value)
+
+
+def cfa(register: int, value: int) -> bytes:
+    """DW_CFA_def_cfa."""
+    return bytes((DEF_CFA, register)) + leb(value)
+
+
+def leb(value: int) -> bytes:
+    """ULEB128 of a number below 16384."""
+    return bytes((value,)) if value < 128 else bytes((value & 127 | 128, value >> 7))
+
+
+def words(*values: int) -> bytes:
+    """aarch64 instructions."""
+    return struct.pack(f"<{len(values)}I", *values)
+
+
+STP, LDP, RET = 0xA9BF7BFD, 0xA8C17BFD, 0xD65F03C0
+"""stp x29, x30, [sp, #-16]!; ldp x29, x30, [sp], #16; ret."""
+# bl to the function behind these four; exit(0).
+ARM_START = words(0x94000004, 0xD2800000, 0xD2800BA8, 0xD4000001)
+ARM_LEAF = Made("leaf", words(RET), b"")
+# f: its call is at offset 4, leaf follows at once (three instructions further).
+ARM_FRAMED = words(STP, 0x94000003, LDP, RET)
+
+
+def check(command: Command, path: str) -> Answer:
+    """The run against .eh_frame."""
+    return command.check(path, "--table", "cfi")
+
+
+def caller_gaps(answer: Answer) -> list[tuple[str, str, int, int]]:
+    """(verdict, function, first offset, offset behind) of gaps with the caller's role."""
+    return [
+        (g["verdict"], g["function"], g["start_offset"],
+         g["start_offset"] + int(g["end"], 16) - int(g["start"], 16))
+        for g in answer.json["gaps"] if g["role"] == "caller"
+    ]  # fmt: skip
+
+
+def arm_program(folder: Path, rules: bytes) -> str:
+    """_start calls f, which has a frame record and calls leaf."""
+    functions = [outermost(AARCH64, ARM_START), Made("f", ARM_FRAMED, rules), ARM_LEAF]
+    return write_program(folder / "prog", AARCH64, functions)
+
+
+def test_right_rows(command: Command, tmp_path: Path) -> None:
+    """The same program with the rules of a compiler: nothing is found."""
+    frame = advance(4) + cfa_offset(16) + saved(29, 16) + saved(30, 8)
+    path = arm_program(tmp_path, frame + advance(8) + cfa_offset(0) + b"\xdd\xde")
+    answer = check(command, path)
+    assert (answer.status, answer.findings, answer.json["gaps"]) == (0, [], [])
+    assert answer.json["caller_verdicts"] == {"exact": 1, "outermost": 1}
+
+
+def test_return_address_lost_by_the_call(command: Command, tmp_path: Path) -> None:
+    """No rule for x30: right until the call, lost for the caller, wrong behind the call."""
+    path = arm_program(tmp_path, advance(4) + cfa_offset(16) + advance(8) + cfa_offset(0))
+    answer = check(command, path)
+    assert answer.status == 1
+    assert answer.findings == [
+        ("lost-register", "f", "caller", 4, 8), ("wrong-ra", "f", "sampled", 8, 12),
+    ]  # fmt: skip
+    assert answer.json["caller_verdicts"] == {"lost-register": 1, "outermost": 1}
+
+
+def test_two_verdicts_at_one_call(command: Command, tmp_path: Path) -> None:
+    """CFA=sp in a frame: wrong where it is sampled, no progress where it is a caller's."""
+    path = arm_program(tmp_path, advance(4) + saved(30, 8) + advance(8) + b"\xde")
+    assert check(command, path).findings == [
+        ("no-progress", "f", "caller", 4, 8), ("wrong-cfa", "f", "sampled", 4, 12),
+    ]  # fmt: skip
+
+
+def test_the_same_verdict_is_not_reported_twice(command: Command, tmp_path: Path) -> None:
+    """CFA 16 too high: the caller's row is as wrong as the sampled one, and one finding."""
+    frame = advance(4) + cfa_offset(32) + saved(29, 32) + saved(30, 24)
+    path = arm_program(tmp_path, frame + advance(8) + cfa_offset(0) + b"\xdd\xde")
+    answer = check(command, path)
+    assert answer.findings == [("wrong-cfa", "f", "sampled", 4, 12)]
+    assert answer.json["caller_verdicts"]["wrong-cfa"] == 1
+
+
+def test_caller_cfa_in_another_register_on_x86_64(command: Command, tmp_path: Path) -> None:
+    """f keeps its CFA in r10, which no unwinder tracks above the first frame: a gap, no finding."""
+    start = bytes.fromhex("e809000000 31ff b83c000000 0f05".replace(" ", ""))
+    f = bytes.fromhex("4c8d542408 e801000000 c3".replace(" ", ""))  # lea 8(%rsp), %r10; call
+    rules = advance(5) + cfa(10, 0) + advance(5) + cfa(7, 8)
+    functions = [outermost(X86_64, start), Made("f", f, rules), Made("leaf", b"\xc3", b"")]
+    answer = check(command, write_program(tmp_path / "prog", X86_64, functions))
+    assert (answer.status, answer.findings) == (0, [])
+    assert caller_gaps(answer) == [("refused", "f", 5, 10)]
+    assert answer.json["caller_verdicts"] == {"outermost": 1, "refused": 1}
+    assert set(answer.json["verdicts"]) == {"exact", "outermost"}
+
+
+def test_caller_cfa_in_another_register_on_s390x(command: Command, tmp_path: Path) -> None:
+    """f keeps its CFA on r1; sampled it is right, as a caller it cannot be followed."""
+    # brasl %r14,f; lghi %r2,0; svc 1
+    start = bytes.fromhex("c0e500000006 a7290000 0a01".replace(" ", ""))
+    f = bytes.fromhex(
+        # stmg %r11,%r15,88(%r15); lgr %r1,%r15; aghi %r15,-160; brasl %r14,leaf;
+        # lmg %r11,%r15,248(%r15); br %r14
+        "ebbff0580024 b904001f a7fbff60 c0e500000007 ebbff0f80004 07fe".replace(" ", "")
+    )
+    rules = (
+        advance(6) + saved(14, 48) + saved(11, 72) + advance(4) + cfa(1, 160)
+        + advance(16) + cfa(15, 160) + b"\xce\xcb"
+    )  # fmt: skip
+    functions = [outermost(S390X, start), Made("f", f, rules), Made("leaf", b"\x07\xfe", b"")]
+    answer = check(command, write_program(tmp_path / "prog", S390X, functions))
+    assert (answer.status, answer.findings) == (0, [])
+    assert caller_gaps(answer) == [("refused", "f", 14, 20)]
+
+
+def test_a_call_from_code_without_rows(command: Command, tmp_path: Path) -> None:
+    """The sampled gap covers the call: it is not listed a second time as a caller's."""
+    functions = [outermost(AARCH64, ARM_START), Made("f", ARM_FRAMED, None), ARM_LEAF]
+    answer = check(command, write_program(tmp_path / "prog", AARCH64, functions))
+    assert [(g["verdict"], g["function"], g["role"]) for g in answer.json["gaps"]] == [
+        ("no-fde", "f", "sampled")
+    ]
+    assert answer.json["caller_verdicts"] == {"no-fde": 1, "outermost": 1}
