@@ -7,7 +7,7 @@ import argparse
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from emu.errors import UnwindlabError, UsageError
 
@@ -22,6 +22,22 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         self.exit(2, f"{self.prog}: {message} (try '{self.prog} --help')\n")
+
+
+class _Guest(argparse.Action):
+    """Split what follows the options into the program and its arguments."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        words = values[1:] if values[0] == "--" else values
+        if not words:
+            parser.error("the following arguments are required: PROGRAM")
+        namespace.program, namespace.arguments = words[0], words[1:]
 
 
 def _size(text: str) -> int:
@@ -116,8 +132,11 @@ def _doctor(options: argparse.Namespace) -> int:
 
 
 def _add_run_options(command: argparse.ArgumentParser) -> None:
-    command.add_argument("program", metavar="PROGRAM")
-    command.add_argument("arguments", metavar="ARG", nargs=argparse.REMAINDER)
+    # With separate positionals argparse would keep a "--" among ARG for itself.
+    command.add_argument(
+        "guest", metavar="PROGRAM", nargs=argparse.PARSER, action=_Guest,
+        help="what to run; options of unwindlab stand before it, all behind it is the guest's",
+    )  # fmt: skip
     command.add_argument(
         "--table", choices=("sframe", "cfi", "fp", "backchain", "auto"), default="auto",
         help="what to check (auto: sframe if there is one, else cfi)",

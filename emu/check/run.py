@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from emu.check.options import Point, RunOptions, parse_point
 from emu.check.result import CheckResult, Guest, SampledStack, judge_walk
 from emu.check.session import Session
-from emu.errors import UsageError
+from emu.errors import UnwindlabError, UsageError
 from emu.image import Image, load_image
 from emu.machine.engine import StopKind
 from emu.symbols import FunctionNames
@@ -50,7 +50,13 @@ class Run:
         self._point: Point | None = None
         if options.at:
             self._point = parse_point(options.at, FunctionNames(image), program)
-        self.session = Session(image, self._tables[self.kind], options)
+        try:
+            self.session = Session(image, self._tables[self.kind], options)
+        except UnwindlabError as error:
+            # Not every part that refuses knows the file.
+            if program in str(error):
+                raise
+            raise UsageError(f"{program}: {error}") from error
         self._program = program
         self._options = options
         self._progress = progress

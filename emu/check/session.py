@@ -63,6 +63,9 @@ class Session:
             raise UsageError(f"{image.path}: machine {image.machine} is not supported")
         if options.pac and not arch.boot.pauth_model:
             raise UsageError(f"{image.path}: --pac: {arch.name} has no pointer authentication")
+        if options.cpu and options.cpu not in arch.boot.cpu_models:
+            models = ", ".join(arch.boot.cpu_models)
+            raise UsageError(f"{image.path}: --cpu {options.cpu}: {arch.name} has {models}")
         self.arch: Arch = arch
         self.options = options
         self.table = table

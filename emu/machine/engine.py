@@ -17,7 +17,7 @@ import unicorn as _unicorn
 from unicorn.unicorn_py3 import unicorn as _binding
 
 from arch import Arch
-from emu.errors import EmulationError, UsageError
+from emu.errors import EmulationError
 from emu.machine.paging import FILL_FETCH, FILL_READ, FILL_WRITE, fill_tlb
 from emu.memory import FAULT_ACCESS, FAULT_ADDRESS, Memory
 
@@ -61,7 +61,8 @@ class Engine:
     Args:
         arch: the machine.
         memory: its address space.
-        cpu: a name of `arch.boot.cpu_models`; empty: the emulator's default.
+        cpu: a name of `arch.boot.cpu_models`; empty: the emulator's default. Any other
+            name is a KeyError.
         pauth_keys: values for `arch.boot.pauth_keys`; None: pointer authentication off.
     """
 
@@ -73,8 +74,6 @@ class Engine:
         boot = arch.boot
         if pauth_keys is not None and not cpu:
             cpu = boot.pauth_model
-        if cpu and cpu not in boot.cpu_models:
-            raise UsageError(f"--cpu {cpu}: {arch.name} has {', '.join(boot.cpu_models)}")
         self._uc = unicorn.Uc(boot.emulator_arch, boot.emulator_mode)
         # Order matters: model and page size are refused once the TLB mode is set.
         if cpu:

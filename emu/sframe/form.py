@@ -167,9 +167,7 @@ class _Reader:
                 raise SFrameError(fdes.place(fde, "fre"), reason)
             before[fde] = fdes.area[position : begins[fde]]
             position = ends[fde]
-        functions = tuple(
-            self._function(fde, rows, before[fde]) for fde, rows in enumerate(found)
-        )
+        functions = tuple(self._function(fde, rows, before[fde]) for fde, rows in enumerate(found))
         plain = order == list(range(len(order)))
         return functions, () if plain else tuple(order), fdes.area[position:]
 

@@ -6,6 +6,8 @@ has it out of order; from some offset on where a row cannot be read or its start
 ascend. Reserved bits, wrong totals and overlapping functions mislead no look-up.
 """
 
+from typing import TypeAlias
+
 from arch import Arch, CfaRule, RegRule, Row, RuleKind
 from arch.row import KEEP
 from emu.errors import SFrameError
@@ -17,6 +19,9 @@ from emu.tables import FunctionRows, NoRow, Table
 from emu.verdict import Verdict
 
 _TOP = 1 << 63
+
+Meanings: TypeAlias = dict[tuple[int, bool], Row | NoRow]
+"""By index in `Rows.stored`, and whether it stands in a signal frame."""
 
 
 def sframe_table(image: Image) -> Table | None:
@@ -45,22 +50,21 @@ def function_rows(decoded: Decoded, relocatable: bool = False) -> tuple[Function
     Left out are those of size 0, those in the upper half of the address space, which no user
     program has, and in a relocatable file those whose place is unknown.
     """
-    arch = decoded.header.arch
-    meanings: dict[tuple[int, bool], Row | NoRow] = {}
-    functions = []
-    for fde in decoded.fdes:
-        if not fde.size or fde.start + fde.size > _TOP or (relocatable and fde.section < 0):
-            continue
-        whole = _whole(fde, decoded)
-        if whole is not None:
-            functions.append(
-                FunctionRows(fde.start, fde.size, (0,), (whole,), 0, fde.section)
-            )  # fmt: skip
-            continue
-        starts, rows = _rows(fde, decoded, arch, meanings)
-        rep_size = _rep_size(fde, decoded)
-        functions.append(FunctionRows(fde.start, fde.size, starts, rows, rep_size, fde.section))
-    return tuple(functions)
+    meanings: Meanings = {}
+    return tuple(
+        fde_rows(fde, decoded, meanings)
+        for fde in decoded.fdes
+        if fde.size and fde.start + fde.size <= _TOP and (not relocatable or fde.section >= 0)
+    )
+
+
+def fde_rows(fde: Fde, decoded: Decoded, meanings: Meanings) -> FunctionRows:
+    """One function; `meanings` keeps what its rows have in common with those of others."""
+    whole = _whole(fde, decoded)
+    if whole is not None:
+        return FunctionRows(fde.start, fde.size, (0,), (whole,), 0, fde.section)
+    starts, rows = _rows(fde, decoded, decoded.header.arch, meanings)
+    return FunctionRows(fde.start, fde.size, starts, rows, _rep_size(fde, decoded), fde.section)
 
 
 def _rep_size(fde: Fde, decoded: Decoded) -> int:
@@ -88,7 +92,7 @@ def _whole(fde: Fde, decoded: Decoded) -> NoRow | None:
 
 
 def _rows(
-    fde: Fde, decoded: Decoded, arch: Arch, meanings: dict[tuple[int, bool], Row | NoRow]
+    fde: Fde, decoded: Decoded, arch: Arch, meanings: Meanings
 ) -> tuple[tuple[int, ...], tuple[Row | NoRow, ...]]:
     """Starts and rows up to the first one that is wrong; behind it the function is corrupt."""
     starts: list[int] = []

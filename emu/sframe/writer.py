@@ -42,7 +42,7 @@ class Field(NamedTuple):
 
     entity: str
     """``header``, ``fde`` (with V3's attributes) or ``row``."""
-    index: int
+    number: int
     """Of the FDE; of the row counted over all functions in the order of the FDEs."""
     name: str
     """As in `layout`; of a row ``start``, ``info``, ``word0``, ``word1`` and so on."""
@@ -219,9 +219,7 @@ def _info(function: FormFunction) -> int:
     )
 
 
-def write_content(
-    content: Content, flex: bool, order: ByteOrder, word_range: WordRange
-) -> bytes:
+def write_content(content: Content, flex: bool, order: ByteOrder, word_range: WordRange) -> bytes:
     """Info byte and words of a row.
 
     Raises:
@@ -243,8 +241,7 @@ def write_content(
     info |= layout.BASE_SP if content.base_sp else 0
     info |= layout.RA_SIGNED if content.signed else 0
     return bytes((info,)) + b"".join(
-        word.to_bytes(size, order, signed=signed)
-        for word, signed in zip(words, signs, strict=True)
+        word.to_bytes(size, order, signed=signed) for word, signed in zip(words, signs, strict=True)
     )
 
 

@@ -52,6 +52,8 @@ _P_RA, _P_SP, _P_PARENT, _P_DEPTH = range(0, 32, 8)
 _PAIR_BYTES = 32
 _WAYS = 4
 _SETS = 1 << 16
+_GONE = 1 << 40
+"""Deeper than any stack."""
 
 _CALL = 1
 _MAIN_FRAMES = 1 << 21
@@ -59,20 +61,41 @@ _OTHER_FRAMES = 1 << 16
 
 
 @numba.njit(cache=True)
-def _remember(truth: int, ra: int, sp: int, parent: int, depth: int) -> None:
+def _parent(truth: int, depth: int) -> int:
+    """Serial of the frame below a depth of the current stack; 0: the bottom."""
+    if depth == 0:
+        return 0
+    return load64(load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1) + FRAME_SERIAL)
+
+
+@numba.njit(cache=True)
+def _remember(truth: int, ra: int, sp: int, depth: int) -> None:
+    """Keep (ra, sp) -> depth.
+
+    Where its set is full, a call whose parent is gone gives way; else the deepest does, it
+    may be the new one: who jumps far, jumps to a frame near the bottom.
+    """
     base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(ra, sp)
-    oldest = base
+    place_of = 0
+    deepest = depth
     for way in range(_WAYS):
         pair = base + _PAIR_BYTES * way
-        if load64(pair + _P_RA) == ra and load64(pair + _P_SP) == sp:
-            oldest = pair
+        kept = load64(pair + _P_DEPTH)
+        if load64(pair + _P_RA) in (0, ra) and load64(pair + _P_SP) in (0, sp):
+            place_of = pair
             break
-        if load64(pair + _P_PARENT) < load64(oldest + _P_PARENT):
-            oldest = pair
-    store64(oldest + _P_RA, ra)
-    store64(oldest + _P_SP, sp)
-    store64(oldest + _P_PARENT, parent)
-    store64(oldest + _P_DEPTH, depth)
+        gone = kept > depth or load64(pair + _P_PARENT) != _parent(truth, kept)
+        if gone:
+            kept = _GONE
+        if kept > deepest:
+            deepest = kept
+            place_of = pair
+    if place_of == 0:
+        return
+    store64(place_of + _P_RA, ra)
+    store64(place_of + _P_SP, sp)
+    store64(place_of + _P_PARENT, _parent(truth, depth))
+    store64(place_of + _P_DEPTH, depth)
 
 
 @numba.njit(cache=True)
@@ -91,11 +114,7 @@ def _land(truth: int, pc: int, sp: int, depth: int) -> int:
             old = load64(pair + _P_DEPTH)
             if old >= depth:
                 return depth
-            parent = 0
-            if old > 0:
-                frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (old - 1)
-                parent = load64(frame + FRAME_SERIAL)
-            return old if parent == load64(pair + _P_PARENT) else depth
+            return old if _parent(truth, old) == load64(pair + _P_PARENT) else depth
     return depth
 
 
@@ -176,10 +195,7 @@ def push(truth: int, sp: int) -> bool:
     serial = load64(truth + 8 * SERIAL) + 1
     store64(truth + 8 * SERIAL, serial)
     if load64(truth + 8 * RA_IN_REGISTER):
-        parent = 0
-        if depth > 0:
-            parent = load64(frames + FRAME_BYTES * (depth - 1) + FRAME_SERIAL)
-        _remember(truth, ra, cfa + load64(truth + 8 * CALLER_SP), parent, depth)
+        _remember(truth, ra, cfa + load64(truth + 8 * CALLER_SP), depth)
     frame = frames + FRAME_BYTES * depth
     store64(frame + RA, ra)
     store64(frame + CFA, cfa)

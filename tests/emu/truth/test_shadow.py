@@ -338,6 +338,18 @@ def test_what_is_left_over_on_a_stack_is_dropped(arch: Arch) -> None:
     assert program.returns_to == []
 
 
+def test_left_over_frames_are_dropped_without_a_jump(arch: Arch) -> None:
+    """The same where the new SP is only loaded, and the next instruction follows."""
+    program = Driver(arch)
+    program.go(G, FAR)
+    program.move(-256)
+    program.call(G)
+    program.move(-64)
+    program.go(F, TOP)
+    program.move(FAR - TOP)
+    assert program.returns_to == []
+
+
 def test_growth_by_one_megabyte_is_the_same_stack(arch: Arch) -> None:
     """A large frame is no other stack."""
     program = Driver(arch)
@@ -390,17 +402,17 @@ def test_above_the_base_is_another_stack(arch: Arch) -> None:
 def test_a_known_stack_within_reach_is_another_one(arch: Arch) -> None:
     """Stacks that lie 64 KiB apart: growing into a known neighbour is a switch."""
     program = Driver(arch)
+    program.go(H, FAR - 65536)
+    program.call(H)
+    lower = program.sp
+    program.go(F, TOP)
     program.go(G, FAR)
     program.call(G)
     upper = program.sp
-    program.go(F, TOP)
-    program.go(H, FAR - 65536 - MEGABYTE)
-    program.call(H)
-    lower = program.sp
-    program.go(F, upper)
-    assert program.returns_to == [G + 5]
-    program.go(F, lower)
+    program.go(H, lower)
     assert program.returns_to == [H + 5]
+    program.go(G, upper)
+    assert program.returns_to == [G + 5]
 
 
 def test_a_stack_inside_the_memory_of_another(arch: Arch) -> None:

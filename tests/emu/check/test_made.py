@@ -1,4 +1,4 @@
-"""Rows of return addresses: who is blamed, and for what; programs made by hand."""
+"""Who is blamed, for what range, in which role: programs made by hand, byte by byte."""
 
 import struct
 from pathlib import Path
@@ -153,3 +153,67 @@ def test_a_call_from_code_without_rows(command: Command, tmp_path: Path) -> None
         ("no-fde", "f", "sampled")
     ]
     assert answer.json["caller_verdicts"] == {"no-fde": 1, "outermost": 1}
+
+
+def test_what_is_not_executed_does_not_split_a_finding(command: Command, tmp_path: Path) -> None:
+    """f jumps over one of its three instructions; all rows are wrong: one range, two executions."""
+    code = words(0x14000002, 0xD503201F, RET)  # b +8; nop; ret
+    functions = [outermost(AARCH64, ARM_START), Made("f", code, cfa_offset(16))]
+    answer = check(command, write_program(tmp_path / "prog", AARCH64, functions))
+    assert answer.findings == [("wrong-cfa", "f", "sampled", 0, 12)]
+    assert answer.json["findings"][0]["count"] == 2
+
+
+def test_a_right_instruction_splits_a_finding(command: Command, tmp_path: Path) -> None:
+    """wrong, right, wrong."""
+    code = words(0xD503201F, 0xD503201F, RET)
+    rules = cfa_offset(16) + advance(4) + cfa_offset(0) + advance(4) + cfa_offset(16)
+    functions = [outermost(AARCH64, ARM_START), Made("f", code, rules)]
+    answer = check(command, write_program(tmp_path / "prog", AARCH64, functions))
+    assert answer.findings == [
+        ("wrong-cfa", "f", "sampled", 0, 4), ("wrong-cfa", "f", "sampled", 8, 12),
+    ]  # fmt: skip
+
+
+def test_findings_do_not_cross_functions(command: Command, tmp_path: Path) -> None:
+    """f runs on into leaf, both are wrong: one finding each."""
+    functions = [
+        outermost(AARCH64, ARM_START), Made("f", words(0xD503201F), cfa_offset(16)),
+        Made("leaf", words(RET), cfa_offset(16)),
+    ]  # fmt: skip
+    answer = check(command, write_program(tmp_path / "prog", AARCH64, functions))
+    assert answer.findings == [
+        ("wrong-cfa", "f", "sampled", 0, 4), ("wrong-cfa", "leaf", "sampled", 0, 4),
+    ]  # fmt: skip
+
+
+def test_a_return_address_of_zero_at_the_bottom(command: Command, tmp_path: Path) -> None:
+    """_start is not marked, but its row reads the zero behind argv: the stack ends there too."""
+    start = bytes.fromhex("31ff b83c000000 0f05".replace(" ", ""))  # exit(0)
+    # The stack is argc, argv[0], 0: the word at SP + 16 is CFA - 8 with CFA = SP + 24.
+    path = write_program(tmp_path / "prog", X86_64, [Made("_start", start, cfa_offset(24))])
+    answer = check(command, path)
+    assert (answer.status, answer.findings) == (0, [])
+    assert answer.json["verdicts"] == {"outermost": 3}
+
+
+def test_a_return_address_of_zero_elsewhere(command: Command, tmp_path: Path) -> None:
+    """In f a zero is a wrong return address, not an end."""
+    start = bytes.fromhex("6a00 e809000000 31ff b83c000000 0f05".replace(" ", ""))  # push $0; call
+    # f: the word above its return address is the pushed 0, so RA = c+0 reads it.
+    rules = bytes((0x11, 16, 0))  # DW_CFA_offset_extended_sf: at CFA + 0
+    functions = [outermost(X86_64, start), Made("f", b"\xc3", rules)]
+    answer = check(command, write_program(tmp_path / "prog", X86_64, functions))
+    assert answer.findings == [("wrong-ra", "f", "sampled", 0, 1)]
+    assert answer.json["findings"][0]["got"]["ra"] == "0x0"
+
+
+def test_a_program_without_symbols_or_rows(command: Command, tmp_path: Path) -> None:
+    """Nothing is known of any function: all of it is one gap."""
+    start = bytes.fromhex("31ff b83c000000 0f05".replace(" ", ""))
+    path = write_program(tmp_path / "prog", X86_64, [Made("", start, None)])
+    answer = check(command, path)
+    assert answer.status == 0
+    assert [(g["verdict"], g["role"], g["count"]) for g in answer.json["gaps"]] == [
+        ("no-fde", "sampled", 3)
+    ]
