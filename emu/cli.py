@@ -125,6 +125,12 @@ def _dump(options: argparse.Namespace) -> int:
     return dump(options.file, options.format, options.output)
 
 
+def _compare(options: argparse.Namespace) -> int:
+    from emu.report.compare import compare
+
+    return compare(options.first, options.second, options.format, options.output)
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from emu.report.doctor import doctor
 
@@ -219,6 +225,14 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("file", metavar="FILE")
     _add_output(command)
     command.set_defaults(run=_dump)
+
+    command = commands.add_parser(
+        "compare", help="what two tables say at each address; one file: .sframe and .eh_frame"
+    )
+    command.add_argument("first", metavar="A[:sframe|:cfi]")
+    command.add_argument("second", metavar="B[:sframe|:cfi]", nargs="?")
+    _add_output(command)
+    command.set_defaults(run=_compare)
 
     command = commands.add_parser("doctor", help="what is installed here and what is missing")
     command.set_defaults(run=_doctor)

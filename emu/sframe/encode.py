@@ -95,7 +95,7 @@ def _place(
     """Order the FDEs and make their starts relative; refuse those that lie wrong."""
 
     def refuse(piece: Piece, reason: Reason, text: str) -> None:
-        refusals.append(Refusal(piece.entry, None, None, Misfit(reason, text)))
+        refusals.append(piece.refusal(Misfit(reason, text)))
 
     if sort:
         # Of functions with one start the last is found, so the empty ones go first.

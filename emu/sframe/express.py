@@ -221,7 +221,8 @@ def _check_fixed(ra: RegRule, target: Target) -> None:
         raise _Inexpressible(Reason.RA_SLOT, text)
     if ra.kind is RuleKind.KEEP:
         raise _Inexpressible(Reason.RA_LOST, "RA is kept, but there is no register for it")
-    raise _Inexpressible(Reason.RA_REGISTER, "RA depends on a register")
+    text = f"RA depends on {target.arch.register_name(ra.register)}"
+    raise _Inexpressible(Reason.RA_REGISTER, text)
 
 
 def _slot(rule: RegRule, target: Target, reason: Reason, name: str) -> int:

@@ -47,6 +47,16 @@ class Piece:
 
     entry: int
     form: FormFunction
+    base: int
+    """Where it starts in the function."""
+    whole: bool
+    """It is all of the function."""
+
+    def refusal(self, misfit: Misfit) -> Refusal:
+        """It is not in the section after all."""
+        if self.whole:
+            return Refusal(self.entry, None, None, misfit)
+        return Refusal(self.entry, self.base, self.base + self.form.size, misfit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +187,7 @@ class Maker:
             kind=layout.FLEX if flex else 0,
             rep_size=function.rep_size if stored else 0,
         )
-        return Piece(self._index, form)
+        return Piece(self._index, form, base, size == function.size)
 
     def _misfit(self, rows: Sequence[Row | NoRow], signals: set[bool]) -> Misfit | None:
         """What is wrong with the function as a whole."""

@@ -35,12 +35,15 @@ def choose_kind(wanted: str, images: Sequence[Image]) -> str:
     raise UsageError(f"{images[0].path}: neither .sframe nor .eh_frame in it")
 
 
+def read_table(image: Image, kind: str) -> Table | None:
+    """A table that stands in the file, ``sframe`` or ``cfi``; None: there is none."""
+    return sframe_table(image) if kind == "sframe" else cfi_table(image)
+
+
 def row_table(image: Image, arch: Arch, kind: str) -> RowTable:
     """A module's rows of one of KINDS."""
-    if kind == "sframe":
-        return RowTable(sframe_table(image), arch)
-    if kind == "cfi":
-        return RowTable(cfi_table(image), arch)
+    if kind in ("sframe", "cfi"):
+        return RowTable(read_table(image, kind), arch)
     row = arch.frame_pointer_row if kind == "fp" else arch.back_chain_row
     assert row is not None
     return RowTable(_everywhere(image, kind, row), arch)

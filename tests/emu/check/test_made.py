@@ -217,3 +217,130 @@ def test_a_program_without_symbols_or_rows(command: Command, tmp_path: Path) -> 
     assert [(g["verdict"], g["role"], g["count"]) for g in answer.json["gaps"]] == [
         ("no-fde", "sampled", 3)
     ]
+
+
+# ---- loops: later executions rest on what an earlier verdict of the same row found
+
+
+def looped(command: Command, folder: Path, code: str, rules: bytes = b"") -> Answer:
+    """_start calls f of this x86-64 code."""
+    start = bytes.fromhex("e809000000 31ff b83c000000 0f05".replace(" ", ""))
+    functions = [outermost(X86_64, start), Made("f", bytes.fromhex(code.replace(" ", "")), rules)]
+    return check(command, write_program(folder / "prog", X86_64, functions))
+
+
+def test_return_address_overwritten_in_a_loop(command: Command, tmp_path: Path) -> None:
+    """Each time around its slot holds 0 for one instruction."""
+    answer = looped(
+        command, tmp_path,
+        "488b1424"  # 0: mov (%rsp), %rdx
+        "b903000000"  # 4: mov $3, %ecx
+        "48c7042400000000"  # 9: movq $0, (%rsp)
+        "48891424"  # 17: mov %rdx, (%rsp)
+        "ffc9"  # 21: dec %ecx
+        "75f0"  # 23: jne 9
+        "c3",
+    )  # fmt: skip
+    assert answer.findings == [("wrong-ra", "f", "sampled", 17, 21)]
+    assert (answer.json["findings"][0]["count"], answer.json["findings"][0]["checked"]) == (3, 3)
+
+
+def test_saved_fp_overwritten_in_a_loop(command: Command, tmp_path: Path) -> None:
+    """The slot of %rbp holds 7 for one instruction each time."""
+    answer = looped(
+        command, tmp_path,
+        "55"  # 0: push %rbp
+        "b903000000"  # 1: mov $3, %ecx
+        "48c7042407000000"  # 6: movq $7, (%rsp)
+        "48892c24"  # 14: mov %rbp, (%rsp)
+        "ffc9"  # 18: dec %ecx
+        "75f0"  # 20: jne 6
+        "5d"  # 22: pop %rbp
+        "c3",
+        advance(1) + cfa_offset(16) + saved(6, 16) + advance(22) + cfa_offset(8) + b"\xc6",
+    )  # fmt: skip
+    assert answer.findings == [("wrong-fp", "f", "sampled", 14, 18)]
+    assert answer.json["findings"][0]["count"] == 3
+
+
+def test_sp_moved_in_a_loop(command: Command, tmp_path: Path) -> None:
+    """A push and a pop that are not noted: the pop is wrong each time."""
+    answer = looped(
+        command, tmp_path,
+        "b903000000"  # 0: mov $3, %ecx
+        "50"  # 5: push %rax
+        "58"  # 6: pop %rax
+        "ffc9"  # 7: dec %ecx
+        "75fa"  # 9: jne 5
+        "c3",
+    )  # fmt: skip
+    assert answer.findings == [("wrong-cfa", "f", "sampled", 6, 7)]
+    assert answer.json["findings"][0]["count"] == 3
+
+
+def test_fp_changed_in_a_loop(command: Command, tmp_path: Path) -> None:
+    """%rbp of the caller is lost for one instruction each time."""
+    answer = looped(
+        command, tmp_path,
+        "4889e8"  # 0: mov %rbp, %rax
+        "b903000000"  # 3: mov $3, %ecx
+        "bd07000000"  # 8: mov $7, %ebp
+        "4889c5"  # 13: mov %rax, %rbp
+        "ffc9"  # 16: dec %ecx
+        "75f4"  # 18: jne 8
+        "c3",
+    )  # fmt: skip
+    assert answer.findings == [("wrong-fp", "f", "sampled", 13, 16)]
+    assert answer.json["findings"][0]["count"] == 3
+
+
+def test_a_scratch_fp_in_a_loop_is_right(command: Command, tmp_path: Path) -> None:
+    """Where %rbp is saved it may hold anything."""
+    answer = looped(
+        command, tmp_path,
+        "55"  # 0: push %rbp
+        "b903000000"  # 1: mov $3, %ecx
+        "01cd"  # 6: add %ecx, %ebp
+        "ffc9"  # 8: dec %ecx
+        "75fa"  # 10: jne 6
+        "5d"  # 12: pop %rbp
+        "c3",
+        advance(1) + cfa_offset(16) + saved(6, 16) + advance(12) + cfa_offset(8) + b"\xc6",
+    )  # fmt: skip
+    assert (answer.status, answer.findings) == (0, [])
+
+
+def test_a_leaf_called_in_a_loop(command: Command, tmp_path: Path) -> None:
+    """f keeps its return address in x9 and does not say so: wrong from the first return on.
+
+    leaf has the same row and the same SP, so only the return tells f from it.
+    """
+    code = words(
+        0xAA1E03E9,  # 0: mov x9, x30
+        0xD280006A,  # 4: mov x10, #3
+        0x94000005,  # 8: bl leaf
+        0xF100054A,  # 12: subs x10, x10, #1
+        0x54FFFFC1,  # 16: b.ne 8
+        0xAA0903FE,  # 20: mov x30, x9
+        RET,  # 24
+    )
+    functions = [outermost(AARCH64, ARM_START), Made("f", code, b""), ARM_LEAF]
+    answer = check(command, write_program(tmp_path / "prog", AARCH64, functions))
+    assert answer.findings == [
+        ("no-progress", "f", "caller", 8, 12), ("wrong-ra", "f", "sampled", 8, 24),
+    ]  # fmt: skip
+    assert [(f["count"], f["checked"]) for f in answer.json["findings"]] == [(3, 3), (9, 10)]
+
+
+def test_a_call_into_the_own_function(command: Command, tmp_path: Path) -> None:
+    """call over two bytes to a pop: it only fetches the PC, and its note says so."""
+    answer = looped(
+        command, tmp_path,
+        "e802000000"  # 0: call 7
+        "6690"  # 5: nop
+        "58"  # 7: pop %rax
+        "c3",
+        advance(7) + cfa_offset(16) + advance(1) + cfa_offset(8),
+    )  # fmt: skip
+    assert (answer.status, answer.findings) == (0, [])
+    assert answer.json["truth"]["calls"] == 1

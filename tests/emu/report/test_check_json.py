@@ -1,8 +1,11 @@
 """The JSON report: values of findings, gaps and samples."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from emu.image import load_image
+from testprogs.unpack import Prebuilt
 from tests.support.runs import Command, program
 
 pytestmark = pytest.mark.compiled
@@ -95,6 +98,16 @@ def test_back_chain_convention(command: Command) -> None:
     """Hand-written frames keep no back chain: there are findings, and it is followed."""
     answer = command.check("s390x-clean-chain", "--table", "backchain")
     assert (answer.status, answer.json["table"]) == (1, "backchain")
+
+
+def test_back_chain_says_nothing_of_the_frame_pointer(
+    command: Command, prebuilt: Mapping[tuple[str, str], Prebuilt]
+) -> None:
+    """A program built to keep the chain: it is followed, and %r11 is not compared."""
+    path = str(prebuilt["s390x", "flow-v3-O2-backchain"].path)
+    verdicts = command.check(path, "--table", "backchain").json["verdicts"]
+    assert "wrong-fp" not in verdicts
+    assert verdicts["exact"] > sum(verdicts.values()) / 2
 
 
 def test_coverage(command: Command) -> None:

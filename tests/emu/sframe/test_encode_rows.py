@@ -2,7 +2,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arch import Arch, CfaRule, RegRule, Row, RuleKind
@@ -67,36 +67,36 @@ def rules(draw: st.DrawFn, arch: Arch, own: int) -> RegRule:
     kind = draw(st.sampled_from(kinds))
     if kind is RuleKind.KEEP:
         return KEEP
-    usual = [0, -8, -16, -48, -72, -128, 127, -32768, 40000]
-    offset = draw(st.sampled_from(usual) | st.integers(-(1 << 31) - 2, (1 << 31) + 2))
-    if kind is RuleKind.AT_CFA:
-        return at(offset)
     register = draw(st.sampled_from([own, *(r.dwarf for r in arch.registers)]))
     if arch.register(register) is None:
         return KEEP
-    return RegRule(kind, register, draw(st.sampled_from([0, offset])))
+    if kind is RuleKind.REGISTER and draw(st.booleans()):
+        return in_register(register)
+    usual = [0, -8, -16, -47, -48, -72, -128, 127, -32768, 40000]
+    offset = draw(st.sampled_from(usual) | st.integers(-(1 << 31) - 2, (1 << 31) + 2))
+    if kind is RuleKind.AT_CFA:
+        return at(offset)
+    return RegRule(kind, register, offset)
 
 
 @st.composite
 def any_rows(draw: st.DrawFn, arch: Arch) -> Row:
-    registers = st.sampled_from([arch.sp, arch.fp, *(r.dwarf for r in arch.registers)])
-    offset = draw(
-        st.sampled_from([0, 8, 16, 160, 164, 168, 1176, 1184, -8])
-        | st.integers(-(1 << 35), 1 << 35).map(lambda value: value & ~7)
-    )
-    ra = draw(rules(arch, arch.ra))
+    ra, fp = draw(rules(arch, arch.ra)), draw(rules(arch, arch.fp))
     fixed = arch.sframe.fixed_ra_offset
     if fixed and draw(st.booleans()):
         ra = at(fixed)
+    if draw(st.booleans()):
+        # Every version has such a CFA.
+        offset = draw(st.integers(-70_000, 70_000)) * 8
+        cfa = CfaRule(draw(st.sampled_from([arch.sp, arch.fp])), offset)
+        return Row(cfa, ra, fp, arch.sp_offset)
+    offset = draw(st.sampled_from([0, 8, 164]) | st.integers(-(1 << 35), 1 << 35))
+    register = draw(st.sampled_from([r.dwarf for r in arch.registers]))
+    deref, addend = draw(st.booleans()), draw(st.sampled_from([0, 0, 0, 160]))
     return Row(
-        CfaRule(
-            draw(registers),
-            offset,
-            draw(st.sampled_from([False, False, True])),
-            draw(st.sampled_from([0, 0, 0, 0, 160])),
-        ),
+        CfaRule(register, offset, deref, addend),
         ra,
-        draw(rules(arch, arch.fp)),
+        fp,
         arch.sp_offset,
         ra_signed=draw(st.booleans()),
         outermost=draw(st.sampled_from([False, False, False, True])),
@@ -165,20 +165,22 @@ def test_rows_come_back(target: Target, split: bool) -> None:
         assert decoded.faults == ()
         functions = function_rows(decoded)
         refused = {refusal.entry for refusal in found.refusals if refusal.end is None}
-        gaps = [
-            (refusal.entry, refusal.row, refusal.end)
+        gaps = {
+            (refusal.entry, offset)
             for refusal in found.refusals
-            if refusal.end is not None
-        ]
+            if refusal.row is not None and refusal.end is not None
+            for offset in entries[refusal.entry].function.starts
+            if refusal.row <= offset < refusal.end
+        }
         for index, entry in enumerate(entries):
             source = entry.function
-            ends = (*source.starts[1:], source.size)
+            ends = (*source.starts[1:], source.size)[: len(source.rows)]
             for start, row, end in zip(source.starts, source.rows, ends, strict=True):
                 if start == source.size:
                     continue
                 for address in (source.start + start, source.start + end - 1):
                     got = look_up(functions, address)
-                    if index in refused or (index, start, end) in gaps:
+                    if index in refused or (index, start) in gaps:
                         assert got is None
                     else:
                         assert isinstance(row, Row)
@@ -354,6 +356,19 @@ def test_a_row_behind_the_end_costs_nothing() -> None:
     found = encode_rows([Entry(source)], Target.of(AARCH64, 2), address=ADDRESS)
     assert found.refusals == ()
     assert found.encoded.form.functions[0].rows[1:] == ()
+
+
+def test_stretch_out_of_reach() -> None:
+    """Of a split function a later FDE can be too far away; only its stretch is lost."""
+    bad = plain(AARCH64, fp=SLOT)
+    source = FunctionRows(ADDRESS + (1 << 31) + 20, 64, (0, 8, 32), (GOOD, bad, GOOD))
+    target = Target.of(AARCH64, 2)
+    found = encode_rows([Entry(source)], target, address=ADDRESS, split=True)
+    assert [(r.row, r.end, r.misfit.reason) for r in found.refusals] == [
+        (8, 32, Reason.FP_WITHOUT_RA),
+        (32, 64, Reason.START_RANGE),
+    ]
+    assert len(found.encoded.form.functions) == 1
 
 
 @pytest.mark.parametrize(("version", "abi"), [(0, None), (4, None), (3, 4)])
