@@ -54,7 +54,7 @@ def compare(first: str, second: str | None, format: str, output: str | None) -> 
         (sides[0].image.kind == "rel") != (sides[1].image.kind == "rel")
     ):
         raise UsageError(f"{sides[1].title}: not of the same machine and kind as {sides[0].title}")
-    code = _code(sides[0].image, sides[1].image)
+    code = code_of(sides[0].image, sides[1].image)
     stretches = list(compare_tables(sides[0].table, sides[1].table, code))
     counts: Counter[str] = Counter()
     for stretch in stretches:
@@ -104,7 +104,7 @@ def _side(path: str, kind: str | None) -> _Side:
     return _Side(f"{path}:{kind}", image, kind, table)
 
 
-def _code(first: Image, second: Image) -> list[Code]:
+def code_of(first: Image, second: Image) -> list[Code]:
     """Executable sections of both files; of relocatable ones those with the same name."""
     if first.kind != "rel":
         found = {
