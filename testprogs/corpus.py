@@ -32,7 +32,6 @@ from emu.sframe.container import find_section
 from emu.sframe.encode import encode
 from emu.sframe.form import read_form
 from testprogs.build import (
-    ARCHES,
     ASSEMBLY,
     HERE,
     INSIDE,

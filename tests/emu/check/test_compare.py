@@ -15,6 +15,8 @@ from emu.unwind.sources import read_table
 from emu.verdict import Verdict
 from testprogs.unpack import Prebuilt
 
+Programs = Mapping[tuple[str, str], Prebuilt]
+
 A, B = (Row(CfaRule(7, offset), KEEP, KEEP, 0) for offset in (8, 16))
 END = Row(CfaRule(7, 8), KEEP, KEEP, 0, outermost=True)
 OTHER_END = Row(CfaRule(6, 24), KEEP, KEEP, 0, outermost=True)
@@ -57,7 +59,7 @@ def test_ends_of_the_stack_are_equal_whatever_their_rules() -> None:
     assert kinds == ["equal"]
 
 
-def test_both_tables_of_an_assembler_say_the_same(prebuilt: Mapping[tuple[str, str], Prebuilt]) -> None:
+def test_both_tables_of_an_assembler_say_the_same(prebuilt: Programs) -> None:
     """gas 2.47.50 makes V3 and .eh_frame from the same notes; two readers of ours, one meaning.
 
     Wherever .sframe has a row .eh_frame has the same one, in 148 programs and objects.
@@ -79,7 +81,7 @@ def test_both_tables_of_an_assembler_say_the_same(prebuilt: Mapping[tuple[str, s
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_what_older_assemblers_got_wrong_is_seen(prebuilt: Mapping[tuple[str, str], Prebuilt], version: int) -> None:
+def test_what_older_assemblers_got_wrong_is_seen(prebuilt: Programs, version: int) -> None:
     """They ignore .cfi_undefined of the return address: _start is not marked outermost."""
     for program in prebuilt.values():
         if program.sframe_version == version and program.kind == "executable":
