@@ -8,8 +8,9 @@ Objects are also linked: partly (`ld -r`), and as shared objects, whose PLT the 
 itself.  Each section is decoded and encoded, and every byte must come back.
 
 It prints, for each producer, architecture and kind of file, how many sections, functions and rows
-there were, and names every section that differs.  It ends with 1 if one does, or if there are
-fewer sections than asked for.  All files are made below the cache folder; nothing is committed.
+there were, and names every section that differs or that the decoder finds faulty.  It ends with 1
+if one differs, or if there are fewer sections than asked for.  All files are made below the cache
+folder; nothing is committed.
 """
 
 from __future__ import annotations
@@ -21,12 +22,11 @@ import itertools
 import os
 import shutil
 import sys
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from emu.errors import UnwindlabError
+from emu.errors import SFrameError
 from emu.image import load_image
 from emu.sframe.container import find_section
 from emu.sframe.encode import encode
@@ -114,7 +114,8 @@ class Tally:
     functions: int = 0
     rows: int = 0
     distinct: set[bytes] = field(default_factory=set)
-    wrong: int = 0
+    differing: int = 0
+    faulty: int = 0
 
 
 def make_csmith(cache: Path, mirror: str | None) -> Root:
@@ -197,6 +198,16 @@ def link(root: Root, arch: str, objects: list[Path]) -> Iterator[Path]:
             yield target
 
 
+def musl_objects(root: Root, arch: str) -> list[Path]:
+    """Unpack the objects of musl's library."""
+    build_musl(root, arch)
+    folder = root.folder / FOLDER / "musl" / arch
+    folder.mkdir(parents=True, exist_ok=True)
+    inside = "/" + str(folder.relative_to(root.path))
+    root.run(f"{arch}-linux-gnu-ar", "x", "--output", inside, f"/build/musl/{arch}/lib/libc.a")
+    return sorted(folder.glob("*.o"))
+
+
 def check(path: Path, tally: Tally) -> str:
     """Decode and encode the section of a file; what is wrong with it, or nothing."""
     contained = find_section(load_image(str(path)))
@@ -207,18 +218,20 @@ def check(path: Path, tally: Tally) -> str:
     tally.distinct.add(hashlib.sha256(contained.data).digest())
     try:
         form = read_form(contained.data)
-        made = encode(form).data
-    except UnwindlabError as error:
-        tally.wrong += 1
-        return str(error)
+    except SFrameError as error:
+        tally.faulty += 1
+        return f"faulty: {error}"
+    made = encode(form).data
     tally.functions += len(form.functions)
     tally.rows += sum(len(function.rows) for function in form.functions)
     if made == contained.data:
         return ""
-    tally.wrong += 1
+    tally.differing += 1
     pairs = enumerate(zip(made, contained.data, strict=False))
     at = next((at for at, (ours, theirs) in pairs if ours != theirs), len(contained.data))
-    return f"{len(made)} bytes, not {len(contained.data)}; the first difference is at {at:#x}"
+    return (
+        f"differs: {len(made)} bytes, not {len(contained.data)}; the first difference is at {at:#x}"
+    )
 
 
 def collect(
@@ -235,38 +248,33 @@ def collect(
         yield from ((arch, "object", path) for path in objects)
         yield from ((arch, path.suffix[1:], path) for path in link(root, arch, objects))
         if chain.sframe == 3:
-            build_musl(root, arch)
-            folder = root.path / "build/musl" / f"build-{arch}" / "obj"
-            yield from ((arch, "musl", path) for path in sorted(folder.rglob("*.o")))
+            yield from ((arch, "musl", path) for path in musl_objects(root, arch))
 
 
-def examine(files: Iterable[tuple[str, str, Path]], producer: str) -> tuple[list[str], Tally]:
-    """Check files, print what was seen of each architecture and kind, return differences."""
+def examine(files: Iterable[tuple[str, str, Path]], producer: str) -> tuple[list[str], list[Tally]]:
+    """Check files and print what was seen; what is wrong, and the tallies."""
     tallies: dict[tuple[str, str], Tally] = {}
     wrong = []
     for arch, kind, path in files:
         said = check(path, tallies.setdefault((arch, kind), Tally()))
         if said:
             wrong.append(f"{path}: {said}")
-    total = Tally()
-    print(f"{producer}\n  {'':18}{'sections':>10}{'distinct':>10}{'functions':>11}{'rows':>10}"
-          f"{'differ':>8}{'none':>6}")  # fmt: skip
+    titles = ("sections", "distinct", "functions", "rows", "differ", "faulty", "none")
+    print(f"{producer}\n{'':21}" + "".join(f"{title:>11}" for title in titles))
     for (arch, kind), tally in tallies.items():
-        print(f"  {arch:<8}{kind:<10}{tally.sections:>10}{len(tally.distinct):>10}"
-              f"{tally.functions:>11}{tally.rows:>10}{tally.wrong:>8}{tally.empty:>6}")  # fmt: skip
-        total.sections += tally.sections
-        total.functions += tally.functions
-        total.rows += tally.rows
-        total.wrong += tally.wrong
-        total.distinct |= tally.distinct
-    return wrong, total
+        counts = (
+            tally.sections, len(tally.distinct), tally.functions, tally.rows, tally.differing,
+            tally.faulty, tally.empty,
+        )  # fmt: skip
+        print(f"  {arch:<9}{kind:<10}" + "".join(f"{count:>11}" for count in counts), flush=True)
+    return wrong, list(tallies.values())
 
 
 def main() -> int:
     """Make the corpus and check it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument(
-        "--programs", type=int, default=40, metavar="N", help="random programs (40)"
+        "--programs", type=int, default=24, metavar="N", help="random programs (24)"
     )
     parser.add_argument(
         "--sections", type=int, default=1000, metavar="N", help="fewest distinct sections (1000)"
@@ -274,8 +282,7 @@ def main() -> int:
     parser.add_argument("--mirror", help="Debian mirror; default: the one in apt's sources")
     options = parser.parse_args()
     wrong: list[str] = []
-    distinct: set[bytes] = set()
-    seen: Counter[str] = Counter()
+    tallies: list[Tally] = []
     try:
         cache = cache_folder()
         sources = cache / FOLDER
@@ -287,23 +294,26 @@ def main() -> int:
                 shutil.rmtree(root.folder / FOLDER, ignore_errors=True)
                 shutil.copytree(sources, root.folder / FOLDER)
                 producer = tool_versions(root, chain.arches[0])["binutils"]
-                differ, total = examine(collect(chain, root, random, pool), producer)
-                wrong += differ
-                distinct |= total.distinct
-                seen.update(sections=total.sections, functions=total.functions, rows=total.rows)
+                said, seen = examine(collect(chain, root, random, pool), producer)
+                wrong += said
+                tallies += seen
     except BuildError as failure:
         print(f"corpus.py: {failure}", file=sys.stderr)
         return 1
     for line in wrong:
-        print(f"differs: {line}")
+        print(line)
+    distinct = len(set[bytes]().union(*(tally.distinct for tally in tallies)))
+    differing = sum(tally.differing for tally in tallies)
     print(
-        f"{seen['sections']} sections ({len(distinct)} distinct), {seen['functions']} functions, "
-        f"{seen['rows']} rows: {len(wrong)} differ"
+        f"{sum(tally.sections for tally in tallies)} sections ({distinct} distinct), "
+        f"{sum(tally.functions for tally in tallies)} functions, "
+        f"{sum(tally.rows for tally in tallies)} rows: {differing} differ, "
+        f"{sum(tally.faulty for tally in tallies)} are faulty"
     )
-    if len(distinct) < options.sections:
+    if distinct < options.sections:
         print(f"corpus.py: fewer than {options.sections} sections", file=sys.stderr)
         return 1
-    return 1 if wrong else 0
+    return 1 if differing else 0
 
 
 if __name__ == "__main__":

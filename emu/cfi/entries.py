@@ -39,6 +39,8 @@ class Cie:
     end: int
     refusal: str = ""
     """An augmentation that we do not know and that may change how to unwind."""
+    key_b: bool = False
+    """Return addresses are signed with the second key."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def _read_cie(frame: EhFrame, offset: int, position: int, end: int) -> Cie:
     else:
         return_column, position = uleb(data, position, end)
 
-    encoding, signal, refusal = 0, False, ""
+    encoding, signal, key_b, refusal = 0, False, False, ""
     augmented = augmentation.startswith("z")
     if augmented:
         length, position = uleb(data, position, end)
@@ -148,6 +150,7 @@ def _read_cie(frame: EhFrame, offset: int, position: int, end: int) -> Cie:
                 position = _skip_personality(frame, position, start)
             elif letter in _KNOWN_FLAGS:
                 signal = signal or letter == "S"
+                key_b = key_b or letter == "B"
             else:
                 shown = f"unknown augmentation {augmentation[:16]!a}"
                 # The letters behind it cannot be read, and with them where FDEs are.
@@ -161,7 +164,7 @@ def _read_cie(frame: EhFrame, offset: int, position: int, end: int) -> Cie:
         start = position
     return Cie(
         offset, code_factor, data_factor, return_column, encoding, augmented, signal, start, end,
-        refusal,
+        refusal, key_b,
     )  # fmt: skip
 
 

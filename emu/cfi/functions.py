@@ -27,6 +27,14 @@ class Reading:
     """One line for each entry that is left out because it has no readable range."""
 
 
+@dataclass(frozen=True, slots=True)
+class Described:
+    """One FDE, and the functions with rows that it stands for."""
+
+    fde: Fde
+    functions: tuple[FunctionRows, ...]
+
+
 def read_functions(frame: EhFrame, arch: Arch, code_at_zero: bool = False) -> Reading:
     """All functions of the section.
 
@@ -38,10 +46,23 @@ def read_functions(frame: EhFrame, arch: Arch, code_at_zero: bool = False) -> Re
         arch: roles and numbers of the registers.
         code_at_zero: address 0 lies in executable code of the linked file.
     """
+    described, faults = describe(frame, arch, code_at_zero)
+    functions = [function for one in described for function in one.functions]
+    functions.sort(key=lambda function: (function.section, function.start))
+    return Reading(tuple(functions), faults)
+
+
+def describe(
+    frame: EhFrame, arch: Arch, code_at_zero: bool = False
+) -> tuple[list[Described], tuple[str, ...]]:
+    """Each FDE with its functions, in the order of the section, and the faults.
+
+    What is left out, and the arguments, are those of `read_functions`.
+    """
     entries = read_entries(frame)
     translator = Translator(arch)
     initial: dict[int, State | NoRow] = {}
-    functions: list[FunctionRows] = []
+    described: list[Described] = []
     keep_zero = frame.relocatable or code_at_zero
     for fde in entries.functions:
         if not fde.size or not (fde.location.value or keep_zero):
@@ -49,9 +70,9 @@ def read_functions(frame: EhFrame, arch: Arch, code_at_zero: bool = False) -> Re
         cie = fde.cie
         if cie.offset not in initial:
             initial[cie.offset] = initial_state(frame, cie, arch)
-        functions.extend(_function(frame, fde, initial[cie.offset], arch, translator))
-    functions.sort(key=lambda function: (function.section, function.start))
-    return Reading(tuple(functions), tuple(entries.faults))
+        rows = _function(frame, fde, initial[cie.offset], arch, translator)
+        described.append(Described(fde, tuple(rows)))
+    return described, tuple(entries.faults)
 
 
 def _function(

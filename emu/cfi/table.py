@@ -4,12 +4,15 @@ This is the door of the package: it fetches the section, and in a relocatable ob
 the relocations of the section point to, and names no format of the section itself.
 """
 
+from dataclasses import dataclass
+
 from arch import Arch
-from emu.cfi.functions import Reading, read_functions
+from emu.cfi.functions import Reading, describe, read_functions
+from emu.cfi.likegas import GasRefusal, gas_refusal
 from emu.cfi.reading import EhFrame, Target
 from emu.errors import CfiError
 from emu.image import SHF_ALLOC, SHF_EXECINSTR, SHN_UNDEF, Image, Section
-from emu.tables import Table
+from emu.tables import FunctionRows, Table
 
 SECTION_NAME = ".eh_frame"
 _NO_RELOCATION = 0
@@ -39,6 +42,53 @@ def cfi_table(image: Image) -> Table | None:
 
 def read_image(image: Image) -> Reading | None:
     """Functions and faults of the file's .eh_frame; None and errors as `cfi_table`."""
+    frame = _frame(image)
+    return None if frame is None else read_functions(frame, _arch(image), _code_at_zero(image))
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedFunction:
+    """A FDE: its rows, and what they do not tell."""
+
+    functions: tuple[FunctionRows, ...]
+    """More than one where rows repeat in a part of it."""
+    key_b: bool
+    """Return addresses are signed with the second key."""
+    signal: bool
+    """Its CIE marks signal frames."""
+    gas: GasRefusal | None
+    """Why the assembler would leave it out of SFrame, if that was asked for."""
+
+
+def read_described(
+    image: Image, gas_version: int | None = None
+) -> tuple[tuple[DescribedFunction, ...], tuple[str, ...]] | None:
+    """FDEs in the order of the section and faults; None and errors as `cfi_table`.
+
+    Args:
+        image: the file.
+        gas_version: SFrame version whose assembler is asked what it would refuse. The linker's
+            own description of a procedure linkage table, which repeats, it never sees.
+    """
+    frame = _frame(image)
+    if frame is None:
+        return None
+    arch = _arch(image)
+    described, faults = describe(frame, arch, _code_at_zero(image))
+    return tuple(
+        DescribedFunction(
+            one.functions,
+            one.fde.cie.key_b,
+            one.fde.cie.signal,
+            None
+            if gas_version is None or any(function.rep_size for function in one.functions)
+            else gas_refusal(frame, one.fde, arch, gas_version),
+        )
+        for one in described
+    ), faults
+
+
+def _frame(image: Image) -> EhFrame | None:
     section = image.section(SECTION_NAME)
     if section is None:
         return None
@@ -46,14 +96,13 @@ def read_image(image: Image) -> Reading | None:
     if not data:
         return None
     relocatable = image.kind == "rel"
-    frame = EhFrame(
+    return EhFrame(
         data,
         section.addr,
         image.byte_order,
         relocatable,
         _targets(image, section) if relocatable else {},
     )
-    return read_functions(frame, _arch(image), _code_at_zero(image))
 
 
 def _arch(image: Image) -> Arch:

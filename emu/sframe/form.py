@@ -11,7 +11,7 @@ section which a known producer made comes back byte for byte.
 """
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from arch import Arch, ByteOrder, by_sframe_abi
@@ -110,15 +110,16 @@ class Form:
 def read_form(data: bytes) -> Form:
     """The form of a section without faults.
 
-    Relocations that are still to be applied do not matter: starts are taken as stored.
+    Relocations that are still to be applied do not matter: starts are taken as stored, and
+    whether they ascend in a table flagged sorted is not looked at.
 
     Raises:
         SFrameError: the first fault, or bytes that two functions share.
     """
-    decoded = decode(data)
+    decoded = decode(_unsorted(data))
     if decoded.faults:
         raise SFrameError(*decoded.faults[0])
-    header = decoded.header
+    header = replace(decoded.header, flags=data[layout.FLAGS_AT])
     reader = _Reader(data, header, read_fdes(data, header))
     functions, order, area_end = reader.functions()
     aux = data[layout.AUX_LEN_AT]
@@ -140,65 +141,81 @@ def read_form(data: bytes) -> Form:
     )
 
 
+def _unsorted(data: bytes) -> bytes:
+    """The section without the flag that its FDEs are sorted."""
+    if len(data) <= layout.FLAGS_AT or layout.magic_order(data) is None:
+        return data
+    at = layout.FLAGS_AT
+    return data[:at] + bytes((data[at] & ~layout.FDE_SORTED,)) + data[at + 1 :]
+
+
 class _Reader:
     """Reads functions of which the decoder has said that they are whole."""
 
     def __init__(self, data: bytes, header: Header, fdes: Fdes) -> None:
         self._data, self._header, self._fdes = data, header, fdes
-        self._mark = order_mark(header.byte_order)
         self._known: dict[tuple[bytes, bool], Content] = {}
 
     def functions(self) -> tuple[tuple[FormFunction, ...], tuple[int, ...], bytes]:
         """Functions by FDE, their order in the FRE area, and what is left at its end."""
-        fdes = self._fdes
-        found = []
-        ends = []
-        for fde in range(self._header.num_fdes):
-            rows, end = self._rows(fde)
-            ends.append(end)
-            found.append(rows)
+        fdes, version = self._fdes, self._header.version
         begins = fdes.fre.tolist()
-        order = sorted(range(len(ends)), key=lambda fde: (begins[fde], ends[fde]))
-        before = [b""] * len(ends)
+        numbers = range(self._header.num_fdes)
+        infos, kinds = fdes.info.tolist(), fdes.kind.tolist()
+        found = [
+            self._rows(begin + version.attributes_size, count, 1 << (info & 3), kind == layout.FLEX)
+            for begin, count, info, kind in zip(
+                begins, fdes.num_fres.tolist(), infos, kinds, strict=True
+            )
+        ]
+        order = sorted(numbers, key=lambda fde: (begins[fde], found[fde][1]))
+        before = [b""] * len(found)
         position = 0
         for fde in order:
             if begins[fde] < position:
                 reason = f"FRE offset {begins[fde]:#x}, inside the rows of another function"
                 raise SFrameError(fdes.place(fde, "fre"), reason)
             before[fde] = fdes.area[position : begins[fde]]
-            position = ends[fde]
-        functions = tuple(self._function(fde, rows, before[fde]) for fde, rows in enumerate(found))
-        plain = order == list(range(len(order)))
-        return functions, () if plain else tuple(order), fdes.area[position:]
-
-    def _function(self, fde: int, rows: tuple[FormRow, ...], before: bytes) -> FormFunction:
-        fdes, version = self._fdes, self._header.version
-        info = int(fdes.info[fde])
-        padding = 0
-        if "padding" in (version.fde.names or ()):
-            at = fdes.place(fde, "padding")
-            (padding,) = struct.unpack_from(self._mark + "H", self._data, at)
-        return FormFunction(
-            start=int(fdes.start[fde]),
-            size=int(fdes.size[fde]),
-            rows=rows,
-            row_type=info & layout.FRE_TYPE_MASK,
-            mask=bool(info & layout.PC_MASK),
-            key_b=bool(info & layout.PAUTH_KEY_B),
-            signal=bool(info & layout.SIGNAL),
-            kind=int(fdes.kind[fde]),
-            rep_size=int(fdes.rep_size[fde]),
-            padding=padding,
-            before=before,
+            position = found[fde][1]
+        columns = zip(
+            fdes.start.tolist(), fdes.size.tolist(), infos, kinds, fdes.rep_size.tolist(),
+            self._paddings(), strict=True,
+        )  # fmt: skip
+        functions = tuple(
+            FormFunction(
+                start=start,
+                size=size,
+                rows=found[fde][0],
+                row_type=info & layout.FRE_TYPE_MASK,
+                mask=bool(info & layout.PC_MASK),
+                key_b=bool(info & layout.PAUTH_KEY_B),
+                signal=bool(info & layout.SIGNAL),
+                kind=kind,
+                rep_size=rep_size,
+                padding=padding,
+                before=before[fde],
+            )
+            for fde, (start, size, info, kind, rep_size, padding) in enumerate(columns)
         )
+        return functions, () if order == list(numbers) else tuple(order), fdes.area[position:]
 
-    def _rows(self, fde: int) -> tuple[tuple[FormRow, ...], int]:
-        """A function's rows and where they end in the FRE area."""
-        fdes, area, order = self._fdes, self._fdes.area, self._header.byte_order
-        width, flex = int(fdes.width[fde]), bool(fdes.kind[fde] == layout.FLEX)
-        at = int(fdes.fre[fde]) + self._header.version.attributes_size
+    def _paddings(self) -> list[int]:
+        """V2's spare bytes by FDE; 0 in versions without such."""
+        version = self._header.version
+        if "padding" not in (version.fde.names or ()):
+            return [0] * self._header.num_fdes
+        _, at = version.field_at("padding")
+        mark = order_mark(self._header.byte_order)
+        return [
+            struct.unpack_from(mark + "H", self._data, fde + at)[0]
+            for fde in self._fdes.at.tolist()
+        ]
+
+    def _rows(self, at: int, count: int, width: int, flex: bool) -> tuple[tuple[FormRow, ...], int]:
+        """`count` rows at a position in the FRE area, and where they end."""
+        area, order = self._fdes.area, self._header.byte_order
         rows = []
-        for _ in range(int(fdes.num_fres[fde])):
+        for _ in range(count):
             start = int.from_bytes(area[at : at + width], order)
             at += width
             end = at + 1 + words_size(area[at])

@@ -191,6 +191,14 @@ def test_facts_of_functions() -> None:
     assert read_form(encode(form).data) == form
 
 
+def test_starts_are_taken_as_stored() -> None:
+    """A flag that the table is sorted is kept, whatever relocations will make of the starts."""
+    functions = [Function(0x200, 16, b"", 0), Function(0x100, 16, b"", 0)]
+    data = section(1, AMD64, functions, flags=1)
+    assert decode(data).faults != ()
+    assert encode(read_form(data)).data == data
+
+
 def test_faults_have_no_form() -> None:
     """A section with a fault raises with its offset, and so does one that shares rows."""
     data = bytearray.fromhex(VECTORS[2])
