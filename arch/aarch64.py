@@ -165,6 +165,8 @@ AARCH64 = Arch(
         ra=RegRule(RuleKind.AT_CFA, offset=-8),
         fp=RegRule(RuleKind.AT_CFA, offset=-16),
         sp_offset=0,
+        # The frame record may stand anywhere in the frame (AAPCS64, section 6.4.6).
+        cfa_is_bound=True,
     ),
     # Without top-byte-ignore a signature fills every bit above the 48-bit address but 55.
     ra_sign_mask=0xFF7F_0000_0000_0000,

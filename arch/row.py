@@ -66,5 +66,7 @@ class Row:
     """The stack ends here; the rules are not followed."""
     signal: bool = False
     """A signal frame: the caller's PC is exact, not a return address."""
+    cfa_is_bound: bool = False
+    """The CFA is only known to be at or above the value; it and SP are not compared."""
     zero_ends: bool = False
     """A loaded CFA word of 0 ends the stack (back chain)."""

@@ -24,6 +24,16 @@ class _Parser(argparse.ArgumentParser):
         self.exit(2, f"{self.prog}: {message} (try '{self.prog} --help')\n")
 
 
+class _Version(argparse.Action):
+    """Print the installed version and exit."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *arguments: Any) -> None:
+        import importlib.metadata
+
+        print(f"unwindlab {importlib.metadata.version('unwindlab')}")
+        parser.exit()
+
+
 class _Guest(argparse.Action):
     """Split what follows the options into the program and its arguments."""
 
@@ -61,6 +71,12 @@ def _seconds(text: str) -> float:
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{text!r} is no number of seconds")
     return value
+
+
+def _point(text: str) -> str:
+    if not text:
+        raise argparse.ArgumentTypeError("an empty POINT")
+    return text
 
 
 def _setting(text: str) -> str:
@@ -148,7 +164,7 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
         help="what to check (auto: sframe if there is one, else cfi)",
     )  # fmt: skip
     command.add_argument(
-        "--at", metavar="POINT",
+        "--at", metavar="POINT", type=_point, default=None,
         help="walk the whole stack at SYMBOL, SYMBOL+OFFSET, 0xADDRESS or #INSTRUCTION",
     )  # fmt: skip
     command.add_argument(
@@ -197,6 +213,7 @@ def _parser() -> argparse.ArgumentParser:
         "unwind tables are wrong.",
         epilog="Exit status: 0 nothing found, 1 findings, 2 the job could not be done.",
     )
+    parser.add_argument("--version", action=_Version, nargs=0, help="print the version")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     command = commands.add_parser(
         "check", help="run a program to its end and check its table at every instruction"

@@ -249,7 +249,8 @@ def read_file(path: str) -> bytes:
         ImageError: it cannot be read, is no regular file or larger than `LARGEST_FILE`.
     """
     try:
-        with open(path, "rb") as file:
+        # Opening a pipe without a writer must not wait for one.
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
             status = os.fstat(file.fileno())
             if not stat.S_ISREG(status.st_mode):
                 raise ImageError(f"{path}: not a regular file")

@@ -11,8 +11,8 @@ def row_text(row: Row, arch: Arch) -> str:
     ra = _rule(row.ra, arch)
     if row.ra.kind is RuleKind.KEEP:
         ra = f"r{arch.ra}"
-    text = f"CFA={_cfa(row.cfa, arch)} RA={ra}{'[s]' if row.ra_signed else ''}"
-    text += f" FP={_rule(row.fp, arch)}"
+    cfa = f"CFA{'>=' if row.cfa_is_bound else '='}{_cfa(row.cfa, arch)}"
+    text = f"{cfa} RA={ra}{'[s]' if row.ra_signed else ''} FP={_rule(row.fp, arch)}"
     return text + " signal" if row.signal else text
 
 

@@ -205,7 +205,7 @@ def musl_objects(root: Root, arch: str) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     inside = "/" + str(folder.relative_to(root.path))
     root.run(f"{arch}-linux-gnu-ar", "x", "--output", inside, f"/build/musl/{arch}/lib/libc.a")
-    return sorted(folder.glob("*.o"))
+    return sorted(folder.glob("*.*o"))
 
 
 def check(path: Path, tally: Tally) -> str:

@@ -29,7 +29,7 @@ class GasReason(StrEnum):
     CFA_REGISTER = "gas-cfa-register"
     """The CFA on another register than SP and FP."""
     CFA_OFFSET = "gas-cfa-offset"
-    """Too large, or changed while the CFA is on no register that the assembler expects."""
+    """Too large, or given before there is a register."""
     REGISTER = "gas-register"
     """SP, FP or RA in another register."""
     VAL_OFFSET = "gas-val-offset"
@@ -153,9 +153,9 @@ class _Translation:
             case Op.UNDEFINED:
                 self._undefined(first)
             case Op.REMEMBER_STATE:
-                if self._last is None:
+                if self._last is None and not (self._changed and self._escapes):
                     raise _Refused(GasReason.REMEMBER, "a state is remembered before any row")
-                self._remembered = self._last.copy()
+                self._remembered = rules.copy()
             case Op.RESTORE_STATE:
                 if self._remembered is not None:
                     self._rules = self._remembered.copy()
@@ -204,9 +204,8 @@ class _Translation:
         self._changed = True
 
     def _check_base(self) -> None:
-        if self._rules.cfa not in (self._arch.sp, self._arch.fp):
-            text = "the CFA's offset changes while it is not on SP or FP"
-            raise _Refused(GasReason.CFA_OFFSET, text)
+        if self._rules.cfa is None:
+            raise _Refused(GasReason.CFA_OFFSET, "the CFA has an offset before it has a register")
 
     def _check_offset(self, offset: int) -> None:
         facts = self._arch.sframe
@@ -268,7 +267,7 @@ class _Translation:
         if len(block) == 2 and first < 0x80:
             if role == "FP":
                 # With any base; where it is another than FP, the assembler's FDE is wrong.
-                self._saved(first, True)
+                self._changed = True
                 return
             harmful = role == "SP" or (role and self._tracks_ra) or first == self._rules.cfa
             if not harmful:

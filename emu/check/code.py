@@ -3,7 +3,7 @@
 import numba
 
 from emu.check import state as s
-from emu.memory import BUFFER, find_mapping
+from emu.memory import BUFFER, WRITE, find_mapping
 from emu.native import load8, load64, store8, store32, store64
 from emu.truth.classify import classify
 from emu.unwind.lookup import lookup
@@ -30,20 +30,21 @@ def record_at(span: int, pc: int) -> int:
 
 
 @numba.njit(cache=True)
-def function_start(span: int, address: int) -> int:
-    """Start of the function that holds a link-time address, or -1."""
+def function_at(span: int, address: int) -> int:
+    """Address of the entry (start, end, owner) that holds a link-time address, or 0."""
     functions = load64(span + s.R_FUNCTIONS)
     low = 0
     high = load64(span + s.R_FUNCTION_COUNT)
     while low < high:
         middle = (low + high) >> 1
-        if load64(functions + 16 * middle) <= address:
+        if load64(functions + s.FUNCTION_BYTES * middle) <= address:
             low = middle + 1
         else:
             high = middle
-    if low == 0 or address >= load64(functions + 16 * (low - 1) + 8):
-        return -1
-    return load64(functions + 16 * (low - 1))
+    function = functions + s.FUNCTION_BYTES * (low - 1)
+    if low == 0 or address >= load64(function + 8):
+        return 0
+    return function
 
 
 @numba.njit(cache=True)
@@ -58,24 +59,25 @@ def kind_at(state: int, pc: int) -> int:
 
 @numba.njit(cache=True)
 def prepare(state: int, span: int, record: int, pc: int, size: int) -> int:
-    """First execution of an instruction: what it is, and its row."""
+    """First execution of an instruction: what it is, its function, and its row.
+
+    Where memory can be written the instruction may be another one the next time, so what
+    is found there is not kept.
+    """
     address = pc - load64(span + s.R_BIAS)
     store32(record + s.C_CODE, lookup(load64(span + s.R_TABLE), address))
     store8(record + s.C_KIND, kind_at(state, pc))
     store8(record + s.C_SIZE, size)
-    flags = load8(record + s.C_FLAGS) | s.PREPARED
-    if function_start(span, address) == address:
-        flags |= s.ENTRY
+    flags = load8(record + s.C_FLAGS)
+    function = function_at(span, address)
+    owner = 0
+    if function:
+        owner = load64(function + 16)
+        if load64(function) == address:
+            flags |= s.ENTRY
+    store32(record + s.C_OWNER, owner)
+    mapping = find_mapping(load64(state + 8 * s.MEMORY), pc)
+    if mapping and load64(mapping + 24) & WRITE == 0:
+        flags |= s.PREPARED
     store8(record + s.C_FLAGS, flags)
     return flags
-
-
-@numba.njit(cache=True)
-def same_function(state: int, one: int, other: int) -> bool:
-    """Two runtime addresses lie in the same function."""
-    span = find_range(state, one)
-    if span == 0 or not load64(span + s.R_START) <= other < load64(span + s.R_END):
-        return False
-    bias = load64(span + s.R_BIAS)
-    start = function_start(span, one - bias)
-    return start >= 0 and start == function_start(span, other - bias)

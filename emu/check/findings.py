@@ -194,23 +194,29 @@ class Grouping:
     def _outside(self, events: Sequence[int]) -> list[Finding]:
         """Instructions in no module: one gap for each run of touching ones."""
         found: list[Finding] = []
-        for index in sorted(events, key=lambda i: int(self._events[i]["pc"])):
-            event = self._events[index]
-            start, count = int(event["pc"]), int(event["count"])
-            role = "caller" if int(event["key"]) & CALLER_ROLE else "sampled"
-            end = start + int(event["size"])
-            last = found[-1] if found else None
-            if last and last.role == role and start <= last.end:
-                found[-1] = Finding(
-                    last.verdict, None, None, "", role, last.start, end, 0, last.count + count,
-                    last.checked + count,
-                )  # fmt: skip
-            else:
-                verdict = Verdict(int(event["key"]) & 0xFF)
-                found.append(
-                    Finding(verdict, None, None, "", role, start, end, 0, count, count)
-                )
+        sampled: set[int] = set()
+        for role in ("sampled", "caller"):
+            those = [
+                event
+                for event in (self._events[index] for index in events)
+                if bool(int(event["key"]) & CALLER_ROLE) is (role == "caller")
+                and int(event["pc"]) not in sampled
+            ]
+            sampled |= {int(event["pc"]) for event in those}
+            runs: list[list[npt.NDArray[np.void]]] = []
+            for event in sorted(those, key=lambda e: int(e["pc"])):
+                if not runs or int(event["pc"]) > int(runs[-1][-1]["pc"] + runs[-1][-1]["size"]):
+                    runs.append([])
+                runs[-1].append(event)
+            found += [_outside_gap(run, role) for run in runs]
         return found
+
+
+def _outside_gap(run: Sequence[npt.NDArray[np.void]], role: str) -> Finding:
+    count = sum(int(event["count"]) for event in run)
+    verdict = Verdict(int(run[0]["key"]) & 0xFF)
+    start, end = int(run[0]["pc"]), int(run[-1]["pc"] + run[-1]["size"])
+    return Finding(verdict, None, None, "", role, start, end, 0, count, count)
 
 
 def _expected(event: npt.NDArray[np.void]) -> Values:

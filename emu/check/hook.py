@@ -10,7 +10,7 @@ from numba import types
 
 from arch.descriptor import InstructionKind
 from emu.check import state as s
-from emu.check.code import find_range, kind_at, prepare, record_at, same_function
+from emu.check.code import find_range, kind_at, prepare, record_at
 from emu.check.judge import check_caller, count, judge, memorise, note, read_register
 from emu.memory import CHANGES
 from emu.native import address_of, call_stop, load8, load32, load64, signed, store64
@@ -19,7 +19,9 @@ from emu.truth.shadow import (
     NEXT_PC,
     PREVIOUS_FP,
     PREVIOUS_KIND,
+    PREVIOUS_OWNER,
     PREVIOUS_PC,
+    PREVIOUS_SP,
     jump,
     place,
     push,
@@ -35,12 +37,13 @@ _CALL = int(InstructionKind.CALL)
 
 
 @numba.njit(cache=True)
-def _follow(truth: int, pc: int, size: int, kind: int, fp: int) -> None:
+def _follow(truth: int, pc: int, size: int, kind: int, fp: int, owner: int) -> None:
     """Keep what the next instruction must know of this one."""
     store64(truth + 8 * PREVIOUS_PC, pc)
     store64(truth + 8 * NEXT_PC, pc + size)
     store64(truth + 8 * PREVIOUS_KIND, kind)
     store64(truth + 8 * PREVIOUS_FP, fp)
+    store64(truth + 8 * PREVIOUS_OWNER, owner)
 
 
 @numba.njit(cache=True)
@@ -66,31 +69,33 @@ def _check(state: int, pc: int, size: int) -> None:
             flags = prepare(state, span, record, pc, size)
         store64(record + s.C_COUNT, load64(record + s.C_COUNT) + 1)
         kind = load8(record + s.C_KIND)
+        owner = load32(record + s.C_OWNER)
         code = load32(record + s.C_CODE)
         rows = load64(span + s.R_ROWS)
     else:
-        flags = s.RETURN_SITE
+        flags = 0
+        owner = 0
         kind = kind_at(state, pc)
         code = -_NO_MODULE
         rows = 0
 
-    if sp != load64(state + 8 * s.LAST_SP):
-        place(truth, sp)
-        store64(state + 8 * s.LAST_SP, sp)
+    if sp != load64(truth + 8 * PREVIOUS_SP):
+        place(truth, sp, owner)
+        store64(truth + 8 * PREVIOUS_SP, sp)
         store64(state + 8 * s.MEMO_ROW, 0)
     stop = False
     fell = pc == load64(truth + 8 * NEXT_PC)
     if load64(truth + 8 * PREVIOUS_KIND) == _CALL and (not fell or flags & s.ENTRY):
-        previous = load64(truth + 8 * PREVIOUS_PC)
-        if flags & s.ENTRY or not same_function(state, previous, pc):
+        # A call to elsewhere in the own function only fetches the PC.
+        if flags & s.ENTRY or owner == 0 or owner != load64(truth + 8 * PREVIOUS_OWNER):
             store64(state + 8 * s.MEMO_ROW, 0)
             if push(truth, sp):
                 check_caller(state, load64(truth + 8 * PREVIOUS_FP))
             else:
                 stop = True
-    elif not fell and jump(truth, pc, sp, flags & s.RETURN_SITE):
+    elif not fell and jump(truth, pc, sp, owner, flags & s.ENTRY):
         store64(state + 8 * s.MEMO_ROW, 0)
-    _follow(truth, pc, size, kind, fp)
+    _follow(truth, pc, size, kind, fp, owner)
 
     if code < 0:
         count(load64(state + 8 * s.VERDICTS), -code)
@@ -150,17 +155,23 @@ def check_hook(engine: object, address: int, length: int, user: object) -> None:
         if (
             flags & (s.PREPARED | s.BREAK) == s.PREPARED
             and row == load64(state + 8 * s.MEMO_ROW)
-            and sp == load64(state + 8 * s.LAST_SP)
+            and sp == load64(truth + 8 * PREVIOUS_SP)
             and (fp == load64(state + 8 * s.MEMO_FP) or load64(state + 8 * s.MEMO_ANY_FP))
             and load64(load64(state + 8 * s.MEMO_RA_PLACE)) == load64(state + 8 * s.MEMO_RA)
             and load64(load64(state + 8 * s.MEMO_FP_PLACE)) == load64(state + 8 * s.MEMO_SAVED_FP)
             and load64(load64(state + 8 * s.MEMORY) + 8 * CHANGES)
             == load64(state + 8 * s.MEMO_CHANGES)
             and load64(truth + 8 * PREVIOUS_KIND) != _CALL
-            and (pc == load64(truth + 8 * NEXT_PC) or stays(truth, pc, sp, flags & s.RETURN_SITE))
+            and (
+                pc == load64(truth + 8 * NEXT_PC)
+                or stays(truth, pc, sp, load32(record + s.C_OWNER))
+            )
         ):
             store64(state + 8 * s.EXECUTED, executed)
             store64(record + s.C_COUNT, load64(record + s.C_COUNT) + 1)
-            _follow(truth, pc, signed(length), load8(record + s.C_KIND), fp)
+            _follow(
+                truth, pc, signed(length), load8(record + s.C_KIND), fp,
+                load32(record + s.C_OWNER),
+            )  # fmt: skip
             return
     _check(state, pc, signed(length))

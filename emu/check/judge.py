@@ -15,7 +15,9 @@ from emu.unwind.lookup import lookup
 from emu.unwind.packed import (
     BASE_SP,
     CFA_DEREF,
+    CFA_IS_BOUND,
     CFA_REGISTER,
+    FLAGS,
     FP_KIND,
     FP_REGISTER,
     NEEDS,
@@ -87,7 +89,10 @@ def judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> i
         return found
     truth = load64(state + 8 * s.TRUTH)
     frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
-    if load64(result + CFA) != load64(frame + FRAME_CFA):
+    if (
+        load64(result + CFA) != load64(frame + FRAME_CFA)
+        and load64(row + FLAGS) & CFA_IS_BOUND == 0
+    ):
         return _WRONG_CFA
     if load64(result + RA) != load64(frame + FRAME_RA):
         return _WRONG_RA
@@ -211,9 +216,6 @@ def check_caller(state: int, fp: int) -> None:
             code = lookup(load64(span + s.R_TABLE), address)
             store32(record + s.C_CALLER_CODE, code)
             store8(record + s.C_FLAGS, flags | s.CALLER_KNOWN)
-        if load64(span + s.R_START) <= ra < load64(span + s.R_END):
-            site = record_at(span, ra)
-            store8(site + s.C_FLAGS, load8(site + s.C_FLAGS) | s.RETURN_SITE)
     if code < 0:
         verdict = -code
     else:

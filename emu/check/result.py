@@ -80,5 +80,7 @@ def judge_walk(trace: Trace, truth: tuple[int, ...]) -> Verdict:
     if len(found) > len(truth):
         return Verdict.WRONG_END
     if trace.stop is not Verdict.OUTERMOST:
-        return trace.stop if len(found) < len(truth) else Verdict.WRONG_END
+        # As for a single step, a table that says nothing is not wrong, even at the bottom.
+        short = len(found) < len(truth) or trace.stop.is_gap
+        return trace.stop if short else Verdict.WRONG_END
     return Verdict.EXACT if len(found) == len(truth) else Verdict.WRONG_END

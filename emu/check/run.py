@@ -1,5 +1,6 @@
 """Run a program to its end, or to a point, and say what was found."""
 
+import threading
 import time
 from collections.abc import Callable, Mapping
 
@@ -11,11 +12,44 @@ from emu.image import Image, load_image
 from emu.machine.engine import StopKind
 from emu.symbols import FunctionNames
 from emu.unwind.lookup import RowTable
-from emu.unwind.sources import KINDS, choose_kind, row_table
+from emu.unwind.sources import KINDS, choose_kind, has_table, row_table
 from emu.unwind.walker import walk
 
-_SLICE = 20_000_000
-"""Instructions between looks at the clock of the host."""
+_SLICE = 5_000_000
+"""Instructions between two reports of progress."""
+
+
+class _Watchdog:
+    """Stops the engine when the time is over, whatever the guest is doing."""
+
+    def __init__(self, seconds: float, stop: Callable[[], None]) -> None:
+        self._end = time.monotonic() + seconds
+        self._stop = stop
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+
+    @property
+    def expired(self) -> bool:
+        """The time is over."""
+        return time.monotonic() >= self._end
+
+    def __enter__(self) -> "_Watchdog":
+        self._thread.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def bite(self) -> None:
+        """Stop the engine if the time is over."""
+        if self.expired:
+            self._stop()
+
+    def _watch(self) -> None:
+        while not self._over.wait(max(0.1, self._end - time.monotonic())):
+            # Again and again: between two runs of the engine there is nothing to stop.
+            self.bite()
 
 
 class Run:
@@ -75,32 +109,43 @@ class Run:
         number = self._arm()
         begin = time.monotonic()
         address = process.start()
-        while not process.finished and not self._stopped:
-            session.pause_at(self._next_pause(number))
-            stop = session.engine.run(address)
-            address = session.engine.pc
-            if process.finished:
-                break
-            if stop.kind is not StopKind.STOPPED or not session.paused:
-                process.fault(stop)
-                break
-            if self._progress:
-                self._progress(session.executed)
-            here = session.executed
-            if session.overflow:
-                self._stop("limit", "the shadow stack is full: calls that never return")
-            elif session.hit or here == number:
-                self._reached = True
-                self._sample()
-                if stop_at_point:
-                    self._stop("point", "")
-            elif options.every and here % options.every == 0:
-                self._sample()
-            if here >= options.max_instructions:
-                self._stop("limit", f"at the limit of {options.max_instructions} instructions")
-            if time.monotonic() - begin > options.timeout:
-                self._stop("timeout", f"after {options.timeout:g} s")
+        with _Watchdog(options.timeout, session.engine.stop) as watchdog:
+            process.after_call = watchdog.bite
+            while not process.finished and not self._stopped:
+                session.pause_at(self._next_pause(number))
+                stop = session.engine.run(address)
+                address = session.engine.pc
+                if process.finished:
+                    break
+                if watchdog.expired:
+                    self._stop("timeout", f"after {options.timeout:g} s")
+                elif stop.kind is StopKind.STOPPED and session.paused:
+                    self._pause(number, stop_at_point)
+                else:
+                    if stop.kind is StopKind.STOPPED:
+                        # Halted: the emulator's PC stands behind the instruction.
+                        session.engine.pc = session.last_pc
+                    process.fault(stop)
+                    break
         return self._result(time.monotonic() - begin)
+
+    def _pause(self, number: int, stop_at_point: bool) -> None:
+        """The check stopped the run: at the point, for a sample, or at a limit."""
+        session, options = self.session, self._options
+        here = session.executed
+        if self._progress:
+            self._progress(here)
+        if session.overflow:
+            self._stop("limit", "the shadow stack is full, of calls that never return")
+        elif session.hit or here == number:
+            self._reached = True
+            self._sample()
+            if stop_at_point:
+                self._stop("point", "")
+        elif options.every and here % options.every == 0:
+            self._sample()
+        if here >= options.max_instructions:
+            self._stop("limit", f"the limit of {options.max_instructions} instructions")
 
     def _arm(self) -> int:
         """Prepare to stop at the point; the instruction's number if it is one, else 0."""
@@ -157,6 +202,8 @@ class Run:
 
     def _result(self, seconds: float) -> CheckResult:
         session, process = self.session, self.session.process
+        if process.finished and not process.killed_by and process.exit_status is None:
+            self._stop("timeout", process.reason)
         if process.killed_by and not self._stopped:
             self._stopped = "fault" if process.last_fault else "signal"
             self._reason = process.reason
@@ -199,8 +246,8 @@ def _other_tables(image: Image, chosen: str) -> Mapping[str, RowTable]:
     arch = image.arch
     assert arch is not None
     has = {
-        "sframe": image.section(".sframe") is not None,
-        "cfi": image.section(".eh_frame") is not None,
+        "sframe": has_table(image, "sframe"),
+        "cfi": has_table(image, "cfi"),
         "fp": arch.frame_pointer_row is not None,
         "backchain": arch.back_chain_row is not None,
     }

@@ -89,18 +89,19 @@ class Session:
             loaded.bias,
             tuple((low, high) for low, high, perms in loaded.ranges if perms & EXECUTE),
         )
-        bounds = _function_bounds(self.module.names, table)
+        functions = _functions(self.module.names, table)
         self.code = s.CodeMap(
             [
-                s.CodeRange(low, high, loaded.bias, table, bounds)
+                s.CodeRange(low, high, loaded.bias, table, functions)
                 for low, high in self.module.ranges
             ],
             arch.instruction_unit,
         )
         stack = self.process.stack
-        self.shadow = ShadowStacks(arch, stack.pointer, stack.high)
+        self.shadow = ShadowStacks(arch, stack.pointer, stack.high, stack.high - stack.low)
         self._recogniser = Recogniser(arch)
         self._fill()
+        self.engine.on_code_change = self.code.forget
         self.engine.hook_code(check_hook.address or 0, self._words.ctypes.data)
 
     # ---- running
@@ -109,6 +110,11 @@ class Session:
     def executed(self) -> int:
         """Instructions that have got a verdict."""
         return int(self._words[s.EXECUTED])
+
+    @property
+    def last_pc(self) -> int:
+        """Address of the instruction that got the last verdict."""
+        return int(self.shadow.words[shadow.PREVIOUS_PC])
 
     @property
     def paused(self) -> bool:
@@ -261,8 +267,12 @@ def _counter(counts: npt.NDArray[np.int64]) -> Counter[Verdict]:
     return +Counter({verdict: int(counts[verdict]) for verdict in Verdict})
 
 
-def _function_bounds(names: FunctionNames, table: RowTable) -> npt.NDArray[np.int64]:
-    """Disjoint functions by symbols and table entries, int64[n, 2] of link-time addresses."""
+def _functions(names: FunctionNames, table: RowTable) -> npt.NDArray[np.int64]:
+    """Disjoint functions by symbols and table entries: int64[n, 3] of start, end, owner.
+
+    The owner of a function is its number, from 1; that of a cold part, which a compiler
+    moved out of its function, is the function's.
+    """
     ends: dict[int, int] = {}
     starts, stops = names.all_bounds()
     for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
@@ -275,6 +285,14 @@ def _function_bounds(names: FunctionNames, table: RowTable) -> npt.NDArray[np.in
         if inside is None or inside[0] == start or stop > inside[1]:
             ends[start] = max(ends.get(start, 0), stop)
     ordered = sorted(ends)
-    following = [*ordered, _FOREVER][1:]
-    rows = [(at, min(ends[at], after)) for at, after in zip(ordered, following, strict=True)]
-    return np.array(rows, np.int64).reshape(-1, 2)
+    following = [*ordered[1:], _FOREVER][: len(ordered)]
+    called = [names.place(start).function for start in ordered]
+    numbers = {name: number for number, name in enumerate(called, 1) if name is not None}
+    rows = []
+    for number, (start, after, name) in enumerate(
+        zip(ordered, following, called, strict=True), 1
+    ):
+        whole, cold, _ = (name or "").partition(".cold")
+        owner = numbers.get(whole, number) if cold else number
+        rows.append((start, min(ends[start], after), owner))
+    return np.array(rows, np.int64).reshape(-1, 3)

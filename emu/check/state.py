@@ -14,23 +14,24 @@ from emu.unwind.lookup import RowTable
     ENGINE, STOP, REG_READ, MEMORY, SWAP, TRUTH, RECOGNISER, RETURN_BACK, EXECUTED, LIMIT, REPLAY,
     RANGE, RANGES, RANGE_COUNT, SP_PLACE, FP_PLACE, SP_NUMBER, FP_NUMBER, REGISTERS,
     REGISTER_PLACES, REGISTER_NUMBERS, RA_REGISTER, VERDICTS, CALLER_VERDICTS, EVENTS, EVENT_COUNT,
-    EVENT_CAPACITY, EVENTS_LOST, HEADS, RESULT, HITS, HIT_WANTED, HIT_STOPPED, LAST_SP,
+    EVENT_CAPACITY, EVENTS_LOST, HEADS, RESULT, HITS, HIT_WANTED, HIT_STOPPED,
     MEMO_ROW, MEMO_FP, MEMO_ANY_FP, MEMO_RA_PLACE, MEMO_RA, MEMO_FP_PLACE, MEMO_SAVED_FP,
     MEMO_CHANGES, ZERO, WORDS,
-) = range(44)  # fmt: skip
+) = range(43)  # fmt: skip
 
 # A range of executable module memory.
 (
     R_START, R_END, R_RECORDS, R_SHIFT, R_BIAS, R_TABLE, R_ROWS, R_FUNCTIONS, R_FUNCTION_COUNT,
 ) = range(0, 72, 8)  # fmt: skip
 RANGE_BYTES = 72
+FUNCTION_BYTES = 24
 
 # A record: what is known of the instruction at one place.
 (
-    C_COUNT, C_CODE, C_CALLER_CODE, C_KIND, C_FLAGS, C_SIZE, C_CALLS,
-) = (0, 8, 12, 16, 17, 18, 24)  # fmt: skip
+    C_COUNT, C_CODE, C_CALLER_CODE, C_KIND, C_FLAGS, C_SIZE, C_OWNER, C_CALLS,
+) = (0, 8, 12, 16, 17, 18, 20, 24)  # fmt: skip
 RECORD_BYTES = 32
-PREPARED, ENTRY, RETURN_SITE, BREAK, CALLER_KNOWN = 1, 2, 4, 8, 16
+PREPARED, ENTRY, BREAK, CALLER_KNOWN = 1, 2, 4, 8
 
 # An event: an execution whose verdict is neither exact nor fixed by the address alone.
 (
@@ -59,9 +60,11 @@ CALLER_ROLE = 1 << 8
 _MAP_NORESERVE = 0x4000
 RECORD = np.dtype(
     {
-        "names": ["count", "code", "caller_code", "kind", "flags", "size", "calls"],
-        "formats": ["<i8", "<i4", "<i4", "u1", "u1", "u1", "<i8"],
-        "offsets": [C_COUNT, C_CODE, C_CALLER_CODE, C_KIND, C_FLAGS, C_SIZE, C_CALLS],
+        "names": ["count", "code", "caller_code", "kind", "flags", "size", "owner", "calls"],
+        "formats": ["<i8", "<i4", "<i4", "u1", "u1", "u1", "<i4", "<i8"],
+        "offsets": [
+            C_COUNT, C_CODE, C_CALLER_CODE, C_KIND, C_FLAGS, C_SIZE, C_OWNER, C_CALLS,
+        ],
         "itemsize": RECORD_BYTES,
     }
 )
@@ -80,7 +83,8 @@ def lazy_bytes(size: int) -> tuple[mmap.mmap, npt.NDArray[np.uint8]]:
 class CodeRange:
     """Executable memory of a module: runtime range, its table and its functions.
 
-    `bias` is runtime minus link-time address; `functions` are (start, end), link-time.
+    `bias` is runtime minus link-time address; `functions` are (start, end, owner), by
+    link-time address. The owner is a number, the same for all parts of one function.
     """
 
     start: int
@@ -118,6 +122,15 @@ class CodeMap:
         """Which places of a range have executed at least once."""
         executed: npt.NDArray[np.bool_] = self.records[number]["count"] > 0
         return executed
+
+    def forget(self, start: int, end: int) -> None:
+        """Code in a runtime range has changed: look at it anew when it executes."""
+        for item, records in zip(self.ranges, self.records, strict=True):
+            low, high = max(start, item.start), min(end, item.end)
+            if low < high:
+                flags = records["flags"]
+                part = slice((low - item.start) >> self.shift, (high - item.start) >> self.shift)
+                flags[part] &= 0xFF & ~(PREPARED | CALLER_KNOWN)
 
     def mark(self, address: int, flag: int) -> bool:
         """Set a flag on the instruction at a runtime address; False: no module there."""

@@ -28,7 +28,6 @@ from dataclasses import dataclass
 from emu.elf.headers import Headers, read_headers
 from emu.elf.layout import (
     HEADER,
-    HEADER_SIZE,
     PF_R,
     PT_LOAD,
     SECTION,
@@ -45,7 +44,7 @@ from emu.errors import ImageError, UsageError
 SHT_GNU_SFRAME = 0x6FFF_FFF4
 PT_GNU_SFRAME = 0x6474_E554
 PT_PHDR = 6
-SHT_PROGBITS, SHT_REL = 1, 9
+SHT_REL = 9
 SECTION_NAME = ".sframe"
 
 _PAGE, _LARGEST_PAGE = 1 << 12, 1 << 16
@@ -132,21 +131,19 @@ class Room:
             for row in rows
         )
 
-    def _sections(
-        self, mark: str, size: int, end: int
-    ) -> tuple[bytes, list[tuple[int, ...]]]:
+    def _sections(self, mark: str, size: int, end: int) -> tuple[bytes, list[tuple[int, ...]]]:
         """Names to append at offset `end`, and the section headers.
 
         The header of an old table is the header of the new one, so that no index changes;
         further ones, and relocations kept for it, become inactive.
         """
         headers = self.headers
-        shoff, _, _, _, _, shnum, shstrndx = struct.unpack_from(mark + HEADER, self.data, 16)[5:12]
-        del shnum
+        fields = struct.unpack_from(mark + HEADER, self.data, 16)
+        shoff, shstrndx = fields[5], fields[12]
         count = len(headers.sections)
         raw = self.data[shoff : shoff + count * SECTION_SIZE]
         rows = list(struct.iter_unpack(mark + SECTION, raw))
-        old = [section.index for section in headers.sections if section.name == SECTION_NAME]
+        old = [s.index for s in headers.sections if s.name == SECTION_NAME and s.index]
         names = b""
         if old:
             name = rows[old[0]][0]
@@ -226,7 +223,7 @@ def write_program(path: str, data: bytes, like: str) -> None:
         handle, made = tempfile.mkstemp(prefix=".", dir=os.path.dirname(path))
         with os.fdopen(handle, "wb") as file:
             file.write(data)
-        os.chmod(made, stat.S_IMODE(os.stat(like).st_mode))
+        os.chmod(made, stat.S_IMODE(os.stat(like).st_mode) & 0o777)
         os.replace(made, path)
         made = ""
     except OSError as error:

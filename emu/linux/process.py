@@ -79,6 +79,8 @@ class Process:
         """In words, where the process ended in another way than by exit."""
         self.last_fault: Fault | None = None
         self.finished = False
+        self.after_call: Callable[[], None] | None = None
+        """Called behind each system call: a guest in a loop of calls is hard to stop else."""
         guest = Guest(memory, self._arch.byte_order, engine)
         self._guest = guest
         self._files = Files(guest, self._arch.stat, self.clock, stdin, OWNER)
@@ -188,6 +190,8 @@ class Process:
         if convention.flags_register:
             engine.write(convention.flags_register, engine.read(self._arch.flags_emulator))
         engine.write(convention.result, result)
+        if self.after_call is not None:
+            self.after_call()
 
     def _answer(self, name: str, arguments: list[int]) -> int:
         if name == "mmap" and self._arch.syscall.mmap_block:

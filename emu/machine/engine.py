@@ -6,6 +6,7 @@ raised again from `Engine.run`.
 """
 
 import ctypes
+import itertools
 import os
 import struct
 from collections.abc import Callable
@@ -26,6 +27,7 @@ unicorn: Any = _unicorn
 _LIBRARY: Any = _binding.uclib
 _WRITE_FLAG = 1 << 30
 _MASK = (1 << 64) - 1
+_trials = itertools.count(1)
 _END = 0
 """Where the emulator stops by itself: a jump to nowhere, reported as the fault it is."""
 _CODE_BUFFER = 32 << 20
@@ -91,6 +93,8 @@ class Engine:
         )
         self._hook(unicorn.UC_HOOK_TLB_FILL, fill_tlb.address or 0, memory.header.ctypes.data)
         self._boot(pauth_keys)
+        self.on_code_change: Callable[[int, int], None] | None = None
+        """Told of ranges whose code is no longer what it was."""
         self._failure: BaseException | None = None
         self._interrupt: int | None = None
 
@@ -192,6 +196,8 @@ class Engine:
     def forget_code(self, start: int, end: int) -> None:
         """Drop translated code of a range: host writes to code are not noticed otherwise."""
         self._uc.ctl_remove_cache(start, end)
+        if self.on_code_change is not None:
+            self.on_code_change(start, end)
 
     # ---- registers as host memory
 
@@ -204,12 +210,14 @@ class Engine:
         again. Anything unexpected means no addresses, and the hook calls the interface.
         """
         saved = self.registers()
+        found: dict[int, int] = {}
         try:
-            for seed in (0x5AA5_0000_1234_0000, 0x2BD4_0000_8765_0000):
-                values = {dwarf: seed + 0x1_0010 * (dwarf + 1) for dwarf in saved}
+            for _ in range(2):
+                # Values that no other engine, and no trial before, has left in memory.
+                seed = 0x5AA5_0000_0000_0000 + (next(_trials) << 20)
+                values = {dwarf: seed + 0x1010 * (dwarf + 1) for dwarf in saved}
                 self._write_all(values)
-                if seed == 0x5AA5_0000_1234_0000:
-                    found = self._search(values)
+                found = found or self._search(values)
                 if not found or any(_peek(a, 8) != _word(values[d]) for d, a in found.items()):
                     return {}
         finally:

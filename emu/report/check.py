@@ -12,7 +12,6 @@ from emu.report.check_json import check_json
 from emu.report.check_text import backtrace_text, check_text
 from emu.report.output import write_report
 from emu.report.progress import progress
-from emu.verdict import Verdict
 
 
 def check(
@@ -55,7 +54,7 @@ def backtrace(program: str, options: RunOptions, format: str, output: str | None
     else:
         text = backtrace_text(result, run.session.module.names)
     write_report(text, output)
-    return int(result.samples[-1].verdict is not Verdict.EXACT)
+    return int(result.samples[-1].verdict.is_finding)
 
 
 def _write(run: Run, result: CheckResult, format: str, output: str | None, split: Sorted) -> None:
@@ -77,4 +76,4 @@ def _problem(run: Run, result: CheckResult) -> str:
         return f"{guest.signal} at {where}: {guest.reason}"
     if guest.stopped == "signal":
         return f"killed by {guest.signal} at {where}: {guest.reason}".removesuffix(": ")
-    return f"stopped {guest.reason} at {where}"
+    return f"stopped at {where}: {guest.reason}"

@@ -14,6 +14,8 @@ from emu.verdict import Verdict
 
 _MOST_LINES = 12
 _MOST_GAPS = 20
+_STACK_HEAD, _STACK_TAIL = 40, 10
+"""Frames shown of a deep stack, innermost and outermost."""
 
 
 def check_text(
@@ -44,7 +46,9 @@ def check_text(
     if result.events_lost:
         lines.append(f"{result.events_lost} executions had no room for their details")
     for finding in result.findings:
-        lines += ["", *_finding(finding, result, disassembler)]
+        bounds = names.bounds(finding.start)
+        end = finding.end if bounds is None else bounds[1]
+        lines += ["", *_finding(finding, result, disassembler, end)]
     if known:
         lines += ["", f"known findings ({len(known)}):"]
         lines += [f"  {_headline(finding)}" for finding in known]
@@ -97,8 +101,9 @@ def _headline(finding: Finding) -> str:
 
 
 def _finding(
-    finding: Finding, result: CheckResult, disassembler: Disassembler
+    finding: Finding, result: CheckResult, disassembler: Disassembler, function_end: int
 ) -> Iterator[str]:
+    """A finding with its values and the instructions around it."""
     yield _headline(finding)
     if finding.row is not None:
         yield f"  row       {row_text(finding.row, result.arch)}"
@@ -109,7 +114,8 @@ def _finding(
     if finding.got is not None:
         yield f"  got       {_values(finding.got)}"
     begin = finding.start - finding.start_offset
-    lines = disassembler.around(begin, finding.start, finding.end, 2, 1)
+    after = 1 if finding.end < function_end else 0
+    lines = disassembler.around(begin, finding.start, finding.end, 2, after)
     for line in lines[:_MOST_LINES]:
         mark = ">" if finding.start <= line.address < finding.end else " "
         yield f"  {mark} {line.address:#x}  {line.text}"
@@ -149,8 +155,14 @@ def sample_lines(
     walks = [sample.walks[kind].return_addresses for kind in kinds]
     width = 2 + max(len(hex(ra)) for ra in (*sample.truth, sample.pc, 0))
     columns = "".join(f"{title:<{max(width, len(title) + 2)}}" for title in ("truth", *kinds))
-    yield f"  {'':>4}{columns}function"
-    for depth in range(max(len(sample.truth), *(len(walk) for walk in walks))):
+    yield f"  {'':>6}{columns}function"
+    deepest = max(len(sample.truth), *(len(walk) for walk in walks))
+    left_out = range(_STACK_HEAD, max(_STACK_HEAD, deepest - _STACK_TAIL))
+    for depth in range(deepest):
+        if depth in left_out:
+            if depth == left_out.start:
+                yield f"  ... {len(left_out)} frames"
+            continue
         true = sample.truth[depth] if depth < len(sample.truth) else None
         cells = [_cell(true, None)]
         cells += [_cell(walk[depth] if depth < len(walk) else None, true) for walk in walks]
@@ -158,7 +170,7 @@ def sample_lines(
             f"{cell:<{max(width, len(title) + 2)}}"
             for cell, title in zip(cells, ("truth", *kinds), strict=True)
         )
-        yield f"  #{depth:<3}{row}{_name(true, result, names)}"
+        yield f"  #{depth:<4} {row}{_name(true, result, names)}"
     for kind in kinds:
         trace = sample.walks[kind]
         why = f" ({trace.reason})" if trace.reason else ""
@@ -185,4 +197,6 @@ def _output(title: str, data: bytes) -> list[str]:
     if not data:
         return []
     text = data.decode("utf-8", "backslashreplace").rstrip("\n")
-    return ["", f"---- {title} of the guest ----", text]
+    # The guest is not trusted with the terminal.
+    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
+    return ["", f"---- {title} of the guest ----", shown]

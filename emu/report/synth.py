@@ -10,16 +10,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from emu.cfi.likegas import GasRefusal
 from emu.cfi.table import DescribedFunction, read_described
-from emu.elf.rewrite import Room, find_room, write_program
+from emu.elf.rewrite import find_room, write_program
 from emu.errors import ImageError, UnwindlabError, UsageError
 from emu.image import Image, load_image
 from emu.report.output import write_report
-from emu.sframe.encode import Encoding, Entry, Misfit, Target, encode_rows
+from emu.sframe.encode import Encoding, Entry, Target, encode_rows
 from emu.symbols import FunctionNames
 from emu.tables import FunctionRows
-from emu.unwind.lookup import RowTable  # noqa: F401
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +37,12 @@ class Synthesis:
     """A table made from an .eh_frame."""
 
     encoding: Encoding
-    functions: tuple[FunctionRows, ...]
-    """By FDE of the table: what it was made from."""
+    places: tuple[tuple[int, int], ...]
+    """By FDE of the table: section (-1 in a linked file) and start of its code."""
     given: int
     """FDEs of the .eh_frame."""
+    functions: int
+    """Those of them that are in the table; it may have several FDEs for one."""
     refused: tuple[Refused, ...]
     faults: tuple[str, ...]
     """FDEs of the .eh_frame that could not be read."""
@@ -61,6 +61,48 @@ class Synthesis:
         """How many refusals there are for each reason."""
         counts = Counter(refused.reason for refused in self.refused)
         return dict(sorted(counts.items()))
+
+
+def synth(
+    path: str,
+    output: str | None,
+    version: int = 3,
+    like_gas: bool = False,
+    format: str = "text",
+    report_output: str | None = None,
+) -> int:
+    """Put a table made from .eh_frame into a copy of a file and print what is not in it.
+
+    Args:
+        path: a program or a library; of a relocatable object only the report is made.
+        output: the copy; None: only the report is made.
+        version: of SFrame.
+        like_gas: see `synthesize`.
+        format: of the report, ``text`` or ``json``.
+        report_output: file for the report; None: stdout.
+
+    Returns:
+        The exit status: 0, whatever was refused.
+
+    Raises:
+        UnwindlabError: no table can be made or nothing can be written.
+    """
+    image = load_image(path)
+    if image.kind == "rel":
+        if output is not None:
+            reason = "in a relocatable object starts are relocations, which are not written here"
+            raise UsageError(f"{path}: {reason}; leave out -o for the report")
+        synthesis = synthesize(image, version, address=None, like_gas=like_gas)
+        room = None
+    else:
+        room = find_room(path, image.data)
+        synthesis = synthesize(image, version, address=room.address, like_gas=like_gas)
+    if room is not None and output is not None:
+        write_program(output, room.fill(synthesis.data), path)
+    answer = _answer(image, synthesis, output, None if room is None else room.address)
+    text = json.dumps(answer, indent=1) + "\n" if format == "json" else _text(answer)
+    write_report(text, report_output)
+    return 0
 
 
 def synthesize(
@@ -92,8 +134,10 @@ def synthesize(
     target = Target.of(image.arch, version, errata=errata)
     refused: list[Refused] = []
     entries: list[Entry] = []
-    for one in described:
+    origins: list[int] = []
+    for number, one in enumerate(described):
         entries += _entries(one, version, refused)
+        origins += [number] * (len(entries) - len(origins))
     encoding = encode_rows(entries, target, address=address, split=not like_gas)
     refused += [
         Refused(
@@ -103,13 +147,13 @@ def synthesize(
         for loss in encoding.refusals
     ]  # fmt: skip
     refused.sort(key=lambda one: (one.function.section, one.function.start, one.row or 0))
-    functions = tuple(entries[source].function for source in encoding.sources)
-    return Synthesis(encoding, functions, len(described), tuple(refused), faults)
+    sections = [entries[source].function.section for source in encoding.sources]
+    places = tuple(zip(sections, encoding.starts, strict=True))
+    inside = {origins[source] for source in encoding.sources}
+    return Synthesis(encoding, places, len(described), len(inside), tuple(refused), faults)
 
 
-def _entries(
-    one: DescribedFunction, version: int, refused: list[Refused]
-) -> Iterator[Entry]:
+def _entries(one: DescribedFunction, version: int, refused: list[Refused]) -> Iterator[Entry]:
     gas = one.gas
     for function in one.functions:
         if gas is None:
@@ -119,3 +163,71 @@ def _entries(
         if one.signal and version >= 3:
             # The assembler keeps the mark: unwinders know how to leave a signal frame.
             yield Entry(replace(function, starts=(), rows=()), one.key_b, True)
+
+
+def _answer(
+    image: Image, synthesis: Synthesis, output: str | None, address: int | None
+) -> dict[str, Any]:
+    try:
+        names = FunctionNames(image)
+    except ImageError:
+        # They only decorate the report.
+        names = None
+    form = synthesis.encoding.encoded.form
+    return {
+        "file": image.path,
+        "arch": form.arch.name,
+        "version": form.version,
+        "output": output,
+        "address": None if address is None else hex(address),
+        "size": len(synthesis.data),
+        "given": synthesis.given,
+        "functions": synthesis.functions,
+        "fdes": len(form.functions),
+        "rows": synthesis.rows,
+        "refused": synthesis.reasons(),
+        "refusals": [_refusal(one, names) for one in synthesis.refused],
+        "faults": list(synthesis.faults),
+    }
+
+
+def _refusal(one: Refused, names: FunctionNames | None) -> dict[str, Any]:
+    function = one.function
+    place = None if names is None else names.place(function.start, function.section)
+    return {
+        "function": None if place is None else place.function,
+        "section": "" if place is None else place.section,
+        "start": hex(function.start),
+        "row": one.row,
+        "end": one.end,
+        "reason": one.reason,
+        "text": one.text,
+    }
+
+
+def _text(answer: dict[str, Any]) -> str:
+    where = "" if answer["address"] is None else f" at {answer['address']}"
+    lines = [
+        f"{answer['file']}: {answer['arch']}, .eh_frame -> SFrame V{answer['version']}",
+        f"  .eh_frame  {answer['given']} functions, {len(answer['faults'])} unreadable",
+        f"  .sframe    {answer['functions']} functions, {answer['fdes']} FDEs, "
+        f"{answer['rows']} rows, {answer['size']} bytes{where}",
+    ]
+    if answer["output"] is not None:
+        lines.append(f"  written to {answer['output']}")
+    lines.append(f"{sum(answer['refused'].values())} refusals")
+    lines += [f"  {count:>6}  {reason}" for reason, count in answer["refused"].items()]
+    lines += [f"  {fault}" for fault in answer["faults"]]
+    lines += [_line(one) for one in answer["refusals"]]
+    # Names and paths come from outside; none may be more than a terminal can show.
+    return "".join(f"{line}\n" for line in lines).encode("ascii", "backslashreplace").decode()
+
+
+def _line(one: dict[str, Any]) -> str:
+    line = f"  {one['start']} <{one['function'] or one['section']}>"
+    if one["row"] is not None:
+        line += f" +{one['row']:#x}"
+    if one["end"] is not None:
+        line += f"..+{one['end']:#x}"
+    whole = "" if one["end"] is not None else ", the whole function"
+    return f"{line}: {one['reason']}: {one['text']}{whole}"

@@ -15,6 +15,7 @@ from emu.sframe.decode import Decoded, Relocations, decode
 from emu.sframe.layout import ABI_AT
 
 SECTION_NAME = ".sframe"
+PT_GNU_SFRAME = 0x6474E554
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +36,22 @@ def find_section(image: Image) -> Contained | None:
     """
     section = image.section(SECTION_NAME)
     if section is None:
-        return None
+        return None if image.sections else _segment(image)
     if (section.kind == SHT_NOBITS and section.size) or section.flags & SHF_COMPRESSED:
         raise ImageError(f"{image.path}: offset {section.offset:#x}: {SECTION_NAME} has no bytes")
     data = image.section_bytes(section)
     if image.kind != "rel":
         return Contained(data, section.addr, None)
     return Contained(data, 0, _relocations(image, section, data))
+
+
+def _segment(image: Image) -> Contained | None:
+    """What the kernel reads, where a file has no section headers: the segment."""
+    for segment in image.segments:
+        if segment.kind == PT_GNU_SFRAME:
+            data = image.data[segment.offset : segment.offset + segment.filesz]
+            return Contained(data, segment.vaddr, None)
+    return None
 
 
 def decode_contained(image: Image, contained: Contained) -> Decoded:

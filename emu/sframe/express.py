@@ -42,6 +42,8 @@ class Reason(StrEnum):
     CFA_MISALIGNED = "cfa-misaligned"
     """No multiple of the ABI's unit above its bias."""
     CFA_RANGE = "cfa-range"
+    CFA_BOUND = "cfa-bound"
+    """Only a lower bound of the CFA is known."""
     ZERO_ENDS = "zero-ends"
     """A CFA of 0 ends the stack: a back chain."""
     SP_OFFSET = "sp-offset"
@@ -174,6 +176,8 @@ def _check(row: Row, target: Target) -> None:
         return
     if row.zero_ends:
         raise _Inexpressible(Reason.ZERO_ENDS, "a loaded CFA of 0 ends the stack")
+    if row.cfa_is_bound:
+        raise _Inexpressible(Reason.CFA_BOUND, "only a lower bound of the CFA is known")
     if row.sp_offset != arch.sp_offset:
         text = f"SP = CFA{row.sp_offset:+d}, the ABI has CFA{arch.sp_offset:+d}"
         raise _Inexpressible(Reason.SP_OFFSET, text)

@@ -10,11 +10,12 @@ was. The rules (each one has a case that fails without it):
   and drops each frame whose caller's SP is below SP (longjmp, unwinding). Opcodes do
   not count: some machines return by conditional branches, and code can return by a jump.
 * Where the return address travels in a register, a leaf's SP equals its caller's SP, so
-  SP cannot tell a live leaf from frames that a longjmp abandoned. There each call is
-  remembered as (return address, caller's SP) -> depth and parent; when control jumps to
-  such a pair whose parent is still on the stack, what was pushed since is dropped.
+  SP cannot tell a live leaf from one that was abandoned at that level. There a jump from
+  one function into the middle of another, from which the frame was called, has abandoned
+  the frame: it is the landing of a longjmp or of an exception.
 * SP outside [lowest SP seen - 1 MiB, base] of the current stack, or inside another known
-  one, is a stack switch. A new stack begins empty; a known one is found as it was.
+  one, is a stack switch; the main stack may fall by its whole size at once. A new stack
+  begins empty; a known one is found as it was, if it is entered where it was left.
 """
 
 import mmap
@@ -28,158 +29,129 @@ from emu.native import load64, store64
 
 # Words of the truth block.
 (
-    FRAMES, DEPTH, LOW, HIGH, CAPACITY, SERIAL, PREVIOUS_PC, NEXT_PC, PREVIOUS_KIND,
-    PREVIOUS_FP, STACKS, STACK_COUNT, CURRENT, PAIRS, ENTRY_CFA, CALLER_SP, RA_IN_REGISTER,
-    CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, WORDS,
-) = range(23)  # fmt: skip
+    FRAMES, DEPTH, LOW, HIGH, SLACK, MAIN_SIZE, CAPACITY, PREVIOUS_PC, NEXT_PC, PREVIOUS_KIND,
+    PREVIOUS_FP, PREVIOUS_SP, PREVIOUS_OWNER, STACKS, STACK_COUNT, CURRENT, ENTRY_CFA, CALLER_SP,
+    RA_IN_REGISTER, CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, WORDS,
+) = range(25)  # fmt: skip
 
-# A frame: what its caller's registers are, and a number that no other frame has.
-RA, CFA, FP, FRAME_SERIAL = 0, 8, 16, 24
+# A frame: what its caller's registers are, and which function called.
+RA, CFA, FP, OWNER = 0, 8, 16, 24
 FRAME_BYTES = 32
 
-# A stack that is not the current one.
-_S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY = range(0, 40, 8)
-_STACK_BYTES = 40
+# A stack that is not the current one; where and in which function it was left.
+_S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY, _S_LEFT_SP, _S_LEFT_OWNER = range(0, 56, 8)
+_STACK_WORDS = 7
+_STACK_BYTES = 8 * _STACK_WORDS
 _MOST_STACKS = 1024
 
 _SLACK = 1 << 20
 """Bytes that a stack may grow by at once without being taken for another one."""
 _HEAD = 512
-"""Bytes above the first SP of a new stack that still belong to it."""
+"""Bytes above the first SP of a stack that may turn out to belong to it."""
 
-# A remembered call.
-_P_RA, _P_SP, _P_PARENT, _P_DEPTH = range(0, 32, 8)
-_PAIR_BYTES = 32
-_WAYS = 4
-_SETS = 1 << 16
-_GONE = 1 << 40
-"""Deeper than any stack."""
-
-_CALL = 1
 _MAIN_FRAMES = 1 << 21
 _OTHER_FRAMES = 1 << 16
 
 
 @numba.njit(cache=True)
-def _parent(truth: int, depth: int) -> int:
-    """Serial of the frame below a depth of the current stack; 0: the bottom."""
-    if depth == 0:
-        return 0
-    return load64(load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1) + FRAME_SERIAL)
-
-
-@numba.njit(cache=True)
-def _remember(truth: int, ra: int, sp: int, depth: int) -> None:
-    """Keep (ra, sp) -> depth.
-
-    Where its set is full, a call whose parent is gone gives way; else the deepest does, it
-    may be the new one: who jumps far, jumps to a frame near the bottom.
-    """
-    base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(ra, sp)
-    place_of = 0
-    deepest = depth
-    for way in range(_WAYS):
-        pair = base + _PAIR_BYTES * way
-        kept = load64(pair + _P_DEPTH)
-        if load64(pair + _P_RA) in (0, ra) and load64(pair + _P_SP) in (0, sp):
-            place_of = pair
-            break
-        gone = kept > depth or load64(pair + _P_PARENT) != _parent(truth, kept)
-        if gone:
-            kept = _GONE
-        if kept > deepest:
-            deepest = kept
-            place_of = pair
-    if place_of == 0:
-        return
-    store64(place_of + _P_RA, ra)
-    store64(place_of + _P_SP, sp)
-    store64(place_of + _P_PARENT, _parent(truth, depth))
-    store64(place_of + _P_DEPTH, depth)
-
-
-@numba.njit(cache=True)
-def _set_of(ra: int, sp: int) -> int:
-    mixed = (ra ^ (sp << 13)) * -7046029254386353131
-    return (mixed >> 40) & (_SETS - 1)
-
-
-@numba.njit(cache=True)
-def _land(truth: int, pc: int, sp: int, depth: int) -> int:
-    """The depth after control came back to an old call at (pc, sp)."""
-    base = load64(truth + 8 * PAIRS) + _PAIR_BYTES * _WAYS * _set_of(pc, sp)
-    for way in range(_WAYS):
-        pair = base + _PAIR_BYTES * way
-        if load64(pair + _P_RA) == pc and load64(pair + _P_SP) == sp:
-            old = load64(pair + _P_DEPTH)
-            if old >= depth:
-                return depth
-            return old if _parent(truth, old) == load64(pair + _P_PARENT) else depth
-    return depth
-
-
-@numba.njit(cache=True)
-def _switch(truth: int, sp: int) -> None:
-    """Make the stack that holds SP the current one, a new one if none does."""
+def _known(truth: int, sp: int) -> int:
+    """Number of the stack that holds SP, other than the current one; -1: none."""
     stacks = load64(truth + 8 * STACKS)
-    here = stacks + _STACK_BYTES * load64(truth + 8 * CURRENT)
+    current = load64(truth + 8 * CURRENT)
+    # The main stack comes last: others may lie inside it.
+    number = load64(truth + 8 * STACK_COUNT) - 1
+    while number >= 0:
+        other = stacks + _STACK_BYTES * number
+        low = load64(other + _S_LOW)
+        if number == 0:
+            low -= load64(truth + 8 * MAIN_SIZE)
+        if number != current and low <= sp <= load64(other + _S_HIGH):
+            return number
+        number -= 1
+    return -1
+
+
+@numba.njit(cache=True)
+def _new(truth: int, sp: int) -> int:
+    """A stack that begins at SP."""
+    stacks = load64(truth + 8 * STACKS)
+    number = load64(truth + 8 * STACK_COUNT)
+    if number < _MOST_STACKS:
+        store64(truth + 8 * STACK_COUNT, number + 1)
+    else:
+        # Another one but the main stack gives its place, in turn.
+        number = 1 + load64(truth + 8 * SWITCHES) % (_MOST_STACKS - 1)
+    new = stacks + _STACK_BYTES * number
+    store64(new + _S_DEPTH, 0)
+    store64(new + _S_LOW, sp)
+    store64(new + _S_HIGH, sp)
+    return number
+
+
+@numba.njit(cache=True)
+def _leave(truth: int) -> None:
+    """Put the current stack away."""
+    here = load64(truth + 8 * STACKS) + _STACK_BYTES * load64(truth + 8 * CURRENT)
     store64(here + _S_DEPTH, load64(truth + 8 * DEPTH))
     store64(here + _S_LOW, load64(truth + 8 * LOW))
     store64(here + _S_HIGH, load64(truth + 8 * HIGH))
-    count = load64(truth + 8 * STACK_COUNT)
-    number = -1
-    for i in range(count):
-        other = stacks + _STACK_BYTES * i
-        if load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
-            number = i
-    if number < 0:
-        # The oldest but the first gives its place when the table is full.
-        number = count if count < _MOST_STACKS else 1 + load64(truth + 8 * SWITCHES) % (count - 1)
-        if number == count:
-            store64(truth + 8 * STACK_COUNT, count + 1)
-        new = stacks + _STACK_BYTES * number
-        store64(new + _S_DEPTH, 0)
-        store64(new + _S_LOW, sp)
-        store64(new + _S_HIGH, sp + _HEAD)
-    new = stacks + _STACK_BYTES * number
-    depth = load64(new + _S_DEPTH)
-    frames = load64(new + _S_FRAMES)
-    # What lies below SP is left over from an earlier use of this memory.
+    store64(here + _S_LEFT_SP, load64(truth + 8 * PREVIOUS_SP))
+    store64(here + _S_LEFT_OWNER, load64(truth + 8 * PREVIOUS_OWNER))
+
+
+@numba.njit(cache=True)
+def _enter(truth: int, number: int, sp: int, owner: int) -> None:
+    """Make a stack the current one, without what is left over from an earlier use of it."""
+    stack = load64(truth + 8 * STACKS) + _STACK_BYTES * number
+    depth = load64(stack + _S_DEPTH)
+    frames = load64(stack + _S_FRAMES)
+    # A frame whose caller's SP is SP can be alive where the return address is in a
+    # register: if the function that left this stack, a leaf, now comes back to it.
+    level = (
+        load64(truth + 8 * RA_IN_REGISTER) != 0
+        and sp == load64(stack + _S_LEFT_SP)
+        and owner == load64(stack + _S_LEFT_OWNER)
+    )
     while depth > 0:
         frame = frames + FRAME_BYTES * (depth - 1)
-        if sp <= load64(frame + CFA) + load64(truth + 8 * CALLER_SP):
+        caller = load64(frame + CFA) + load64(truth + 8 * CALLER_SP)
+        if sp < caller or (sp == caller and level):
             break
         depth -= 1
     store64(truth + 8 * CURRENT, number)
     store64(truth + 8 * FRAMES, frames)
     store64(truth + 8 * DEPTH, depth)
-    store64(truth + 8 * LOW, min(load64(new + _S_LOW), sp))
-    store64(truth + 8 * HIGH, load64(new + _S_HIGH))
-    store64(truth + 8 * CAPACITY, load64(new + _S_CAPACITY))
+    store64(truth + 8 * LOW, min(load64(stack + _S_LOW), sp))
+    store64(truth + 8 * HIGH, load64(stack + _S_HIGH))
+    store64(truth + 8 * CAPACITY, load64(stack + _S_CAPACITY))
+    store64(truth + 8 * SLACK, _SLACK if number else load64(truth + 8 * MAIN_SIZE))
     store64(truth + 8 * SWITCHES, load64(truth + 8 * SWITCHES) + 1)
 
 
-@numba.njit(cache=True)
-def _grow(truth: int, sp: int) -> None:
-    """SP fell below the lowest seen: within reach, unless another stack lies there."""
-    stacks = load64(truth + 8 * STACKS)
-    current = load64(truth + 8 * CURRENT)
-    for i in range(load64(truth + 8 * STACK_COUNT)):
-        other = stacks + _STACK_BYTES * i
-        if i != current and load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
-            _switch(truth, sp)
-            return
-    store64(truth + 8 * LOW, sp)
-
-
 @numba.njit(cache=True, forceinline=True)
-def place(truth: int, sp: int) -> None:
-    """Find the stack that SP is on; called first at every instruction."""
-    low = load64(truth + 8 * LOW)
-    if sp > load64(truth + 8 * HIGH) or sp < low - _SLACK:
-        _switch(truth, sp)
-    elif sp < low:
-        _grow(truth, sp)
+def place(truth: int, sp: int, owner: int) -> None:
+    """Find the stack that SP is on; called first whenever SP has changed."""
+    if not load64(truth + 8 * LOW) <= sp <= load64(truth + 8 * HIGH):
+        _place_outside(truth, sp, owner)
+
+
+@numba.njit(cache=True)
+def _place_outside(truth: int, sp: int, owner: int) -> None:
+    """SP is not where the current stack is known to be: it grows, or is another one."""
+    number = _known(truth, sp)
+    if number < 0:
+        low = load64(truth + 8 * LOW)
+        high = load64(truth + 8 * HIGH)
+        if sp < low and sp >= low - load64(truth + 8 * SLACK):
+            store64(truth + 8 * LOW, sp)
+            return
+        if sp > high and sp <= high + _HEAD and load64(truth + 8 * CURRENT) != 0:
+            store64(truth + 8 * HIGH, sp)
+            return
+    _leave(truth)
+    if number < 0:
+        number = _new(truth, sp)
+    _enter(truth, number, sp, owner)
 
 
 @numba.njit(cache=True)
@@ -189,25 +161,18 @@ def push(truth: int, sp: int) -> bool:
     if depth >= load64(truth + 8 * CAPACITY):
         store64(truth + 8 * OVERFLOW, 1)
         return False
-    frames = load64(truth + 8 * FRAMES)
-    ra = load64(truth + 8 * NEXT_PC)
-    cfa = sp + load64(truth + 8 * ENTRY_CFA)
-    serial = load64(truth + 8 * SERIAL) + 1
-    store64(truth + 8 * SERIAL, serial)
-    if load64(truth + 8 * RA_IN_REGISTER):
-        _remember(truth, ra, cfa + load64(truth + 8 * CALLER_SP), depth)
-    frame = frames + FRAME_BYTES * depth
-    store64(frame + RA, ra)
-    store64(frame + CFA, cfa)
+    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * depth
+    store64(frame + RA, load64(truth + 8 * NEXT_PC))
+    store64(frame + CFA, sp + load64(truth + 8 * ENTRY_CFA))
     store64(frame + FP, load64(truth + 8 * PREVIOUS_FP))
-    store64(frame + FRAME_SERIAL, serial)
+    store64(frame + OWNER, load64(truth + 8 * PREVIOUS_OWNER))
     store64(truth + 8 * DEPTH, depth + 1)
     store64(truth + 8 * CALLS, load64(truth + 8 * CALLS) + 1)
     return True
 
 
 @numba.njit(cache=True, forceinline=True)
-def stays(truth: int, pc: int, sp: int, return_site: int) -> bool:
+def stays(truth: int, pc: int, sp: int, owner: int) -> bool:
     """`jump` would leave the stack as it is; for the common jump inside a function."""
     depth = load64(truth + 8 * DEPTH)
     if depth == 0:
@@ -219,23 +184,27 @@ def stays(truth: int, pc: int, sp: int, return_site: int) -> bool:
     return (
         sp == caller
         and load64(truth + 8 * RA_IN_REGISTER) != 0
-        and not return_site
+        and owner == load64(truth + 8 * PREVIOUS_OWNER)
         and pc != load64(frame + RA)
     )
 
 
 @numba.njit(cache=True)
-def jump(truth: int, pc: int, sp: int, return_site: int) -> bool:
+def jump(truth: int, pc: int, sp: int, owner: int, entry: int) -> bool:
     """Control came to `pc` neither by falling through nor by a call.
 
-    `return_site`: some call has `pc` as its return address. True: frames were taken off.
+    Args:
+        owner: number of the function that holds `pc`, 0 if none does.
+        entry: not 0 where a function begins at `pc`: that is a tail call.
+
+    Returns:
+        Frames were taken off.
     """
     depth = load64(truth + 8 * DEPTH)
     if depth == 0:
         return False
     frames = load64(truth + 8 * FRAMES)
     distance = load64(truth + 8 * CALLER_SP)
-    in_register = load64(truth + 8 * RA_IN_REGISTER)
     before = depth
     returned = 0
     while depth > 0:
@@ -248,9 +217,9 @@ def jump(truth: int, pc: int, sp: int, return_site: int) -> bool:
                 depth -= 1
                 returned = 1
                 break
-            if in_register:
-                if return_site:
-                    depth = _land(truth, pc, sp, depth)
+            if load64(truth + 8 * RA_IN_REGISTER):
+                if owner and not entry and owner != load64(truth + 8 * PREVIOUS_OWNER):
+                    depth = _land(truth, sp, owner, depth)
                 break
         depth -= 1
     if depth == before:
@@ -261,6 +230,21 @@ def jump(truth: int, pc: int, sp: int, return_site: int) -> bool:
     return True
 
 
+@numba.njit(cache=True)
+def _land(truth: int, sp: int, owner: int, depth: int) -> int:
+    """The depth after a jump into the middle of a function: what it had called is gone."""
+    frames = load64(truth + 8 * FRAMES)
+    level = depth
+    while level > 0:
+        frame = frames + FRAME_BYTES * (level - 1)
+        if load64(frame + CFA) + load64(truth + 8 * CALLER_SP) != sp:
+            return depth
+        level -= 1
+        if load64(frame + OWNER) == owner:
+            return level
+    return depth
+
+
 class ShadowStacks:
     """The truth block and the memory behind it.
 
@@ -268,19 +252,22 @@ class ShadowStacks:
         arch: the machine.
         sp: the stack pointer at the start of the program.
         base: the end of its stack.
+        size: bytes of its stack.
     """
 
-    def __init__(self, arch: Arch, sp: int, base: int) -> None:
+    def __init__(self, arch: Arch, sp: int, base: int, size: int) -> None:
         frames = _MAIN_FRAMES + (_MOST_STACKS - 1) * _OTHER_FRAMES
         # Lazily filled: only the frames that are really used take host memory.
         self._memory = mmap.mmap(
             -1,
-            FRAME_BYTES * frames + _PAIR_BYTES * _WAYS * _SETS,
+            FRAME_BYTES * frames,
             flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,  # MAP_NORESERVE
         )
         self._bytes = np.frombuffer(self._memory, np.uint8)
         address = self._bytes.ctypes.data
-        self._stacks: npt.NDArray[np.int64] = np.zeros((_MOST_STACKS, 5), np.int64)
+        self._stacks: npt.NDArray[np.int64] = np.zeros(
+            (_MOST_STACKS, _STACK_WORDS), np.int64
+        )
         for number in range(_MOST_STACKS):
             at = 0 if number == 0 else _MAIN_FRAMES + (number - 1) * _OTHER_FRAMES
             self._stacks[number, 0] = address + FRAME_BYTES * at
@@ -290,10 +277,10 @@ class ShadowStacks:
         self.words[FRAMES] = address
         self.words[LOW] = sp
         self.words[HIGH] = base
+        self.words[SLACK] = self.words[MAIN_SIZE] = size
         self.words[CAPACITY] = _MAIN_FRAMES
         self.words[STACKS] = self._stacks.ctypes.data
         self.words[STACK_COUNT] = 1
-        self.words[PAIRS] = address + FRAME_BYTES * frames
         self.words[ENTRY_CFA] = arch.entry_cfa_offset
         self.words[CALLER_SP] = arch.sp_offset
         self.words[RA_IN_REGISTER] = arch.ra_in_register

@@ -18,6 +18,7 @@ _START, _END, _REP, _FIRST, _ROWS = range(0, 40, 8)
 _FUNCTION_BYTES = 40
 
 _NO_FRE = int(Verdict.NO_FRE)
+_TOP = 1 << 63
 
 
 @numba.njit(cache=True)
@@ -73,7 +74,9 @@ class RowTable:
         functions: list[FunctionRows] = []
         if table is not None:
             functions = sorted(
-                (f for f in table.functions if f.size > 0), key=lambda f: (f.start, f.size)
+                # Nothing runs in the upper half of the address space.
+                (f for f in table.functions if f.size > 0 <= f.start < _TOP - f.size),
+                key=lambda f: (f.start, f.size),
             )
         self._functions = functions
         self._function_starts = [f.start for f in functions]

@@ -25,7 +25,7 @@ FP_KIND = 88
 FP_REGISTER = 96
 FP_OFFSET = 104
 
-OUTERMOST, SIGNAL, ZERO_ENDS = 1, 2, 4
+OUTERMOST, SIGNAL, ZERO_ENDS, CFA_IS_BOUND = 1, 2, 4, 8
 """Bits of FLAGS."""
 NEEDS_OTHER, NEEDS_RA = 1, 2
 """Bits of NEEDS: a register other than SP and FP; the return address's own register."""
@@ -40,7 +40,8 @@ def pack(row: Row, arch: Arch) -> npt.NDArray[np.int64]:
     def put(at: int, value: int) -> None:
         words[at // 8] = value
 
-    put(FLAGS, OUTERMOST * row.outermost | SIGNAL * row.signal | ZERO_ENDS * row.zero_ends)
+    flags = OUTERMOST * row.outermost | SIGNAL * row.signal | ZERO_ENDS * row.zero_ends
+    put(FLAGS, flags | CFA_IS_BOUND * row.cfa_is_bound)
     if row.outermost:
         return words
     put(CFA_REGISTER, _base(row.cfa.register, arch))

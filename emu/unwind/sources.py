@@ -6,6 +6,7 @@ from arch import Arch, Row
 from emu.cfi.table import cfi_table
 from emu.errors import UsageError
 from emu.image import Image
+from emu.sframe.container import find_section
 from emu.sframe.table import sframe_table
 from emu.tables import FunctionRows, Table
 from emu.unwind.lookup import RowTable
@@ -29,10 +30,19 @@ def choose_kind(wanted: str, images: Sequence[Image]) -> str:
             name = arch.name if arch is not None else "this machine"
             raise UsageError(f"{images[0].path}: --table {wanted}: {name} has no such convention")
         return wanted
-    for kind, section in (("sframe", ".sframe"), ("cfi", ".eh_frame")):
-        if any((found := image.section(section)) and found.size for image in images):
+    for kind in ("sframe", "cfi"):
+        if any(has_table(image, kind) for image in images):
             return kind
     raise UsageError(f"{images[0].path}: neither .sframe nor .eh_frame in it")
+
+
+def has_table(image: Image, kind: str) -> bool:
+    """The file has a table of that kind, ``sframe`` or ``cfi``, that is not empty."""
+    if kind == "sframe":
+        contained = find_section(image)
+        return contained is not None and len(contained.data) > 0
+    section = image.section(".eh_frame")
+    return section is not None and section.size > 0
 
 
 def read_table(image: Image, kind: str) -> Table | None:

@@ -14,7 +14,7 @@ from emu.verdict import Verdict
 
 _MASK = (1 << 64) - 1
 _REGISTERS = 128
-MOST_FRAMES = 1 << 17
+MOST_FRAMES = 1 << 21
 
 
 @dataclass(frozen=True, slots=True)

@@ -226,6 +226,7 @@ SLOT = at(-16)
         (X86_64, 3, plain(X86_64, fp=UNKNOWN), Reason.UNKNOWN_RULE),
         (X86_64, 3, plain(X86_64, ra=UNKNOWN), Reason.UNKNOWN_RULE),
         (X86_64, 3, replace(plain(X86_64), zero_ends=True), Reason.ZERO_ENDS),
+        (AARCH64, 3, replace(plain(AARCH64), cfa_is_bound=True), Reason.CFA_BOUND),
         (X86_64, 3, replace(plain(X86_64), sp_offset=8), Reason.SP_OFFSET),
         (X86_64, 1, replace(plain(X86_64), outermost=True), Reason.OUTERMOST),
         (X86_64, 2, replace(plain(X86_64), signal=True), Reason.SIGNAL),
