@@ -141,6 +141,15 @@ def _dump(options: argparse.Namespace) -> int:
     return dump(options.file, options.format, options.output)
 
 
+def _convert(options: argparse.Namespace) -> int:
+    from emu.report.convert import convert
+
+    return convert(
+        options.file, options.output, options.version, options.format, options.whole,
+        not options.no_errata,
+    )  # fmt: skip
+
+
 def _compare(options: argparse.Namespace) -> int:
     from emu.report.compare import compare
 
@@ -242,6 +251,23 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("file", metavar="FILE")
     _add_output(command)
     command.set_defaults(run=_dump)
+
+    command = commands.add_parser(
+        "convert", help="write a .sframe section in another version; every loss is named"
+    )
+    command.add_argument("file", metavar="FILE", help="an ELF file or a raw section")
+    command.add_argument(
+        "--sframe-version", dest="version", type=int, choices=(1, 2, 3), required=True
+    )
+    command.add_argument(
+        "--whole", action="store_true", help="leave out whole functions instead of single rows"
+    )
+    command.add_argument(
+        "--no-errata", action="store_true", help="V2 as up to binutils 2.44: without its errata"
+    )
+    command.add_argument("-o", dest="output", metavar="FILE", help="the raw section")
+    command.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
+    command.set_defaults(run=_convert)
 
     command = commands.add_parser(
         "compare", help="what two tables say at each address; one file: .sframe and .eh_frame"

@@ -2,8 +2,8 @@
 
 GNU as makes SFrame from the same directives as .eh_frame and leaves a function out as soon as
 it meets one that it cannot translate, even where the format could say it. Here the instructions
-of a FDE are read as the assembler read its directives (gas 2.47.50 for V3; 2.40 and 2.44, which
-refuse every expression, for V1 and V2; their manual, "CFI directives" and "SFrame").
+of a FDE are read as the assembler read its directives: gas 2.47.50 for V3; 2.40 and 2.44, which
+refuse every expression, for V1 and V2 (binutils, gas/gen-sframe.c, and what the tools answer).
 
 Some instructions can only come from ``.cfi_escape``, of which the assembler knows the shortest
 forms; two of them in one directive look here like two directives.

@@ -15,7 +15,7 @@ was. The rules (each one has a case that fails without it):
   the frame: it is the landing of a longjmp or of an exception.
 * SP outside [lowest SP seen - 1 MiB, base] of the current stack, or inside another known
   one, is a stack switch; the main stack may fall by its whole size at once. A new stack
-  begins empty; a known one is found as it was, if it is entered where it was left.
+  begins empty; a known one is found as it was, unless it begins again.
 """
 
 import mmap
@@ -38,8 +38,8 @@ from emu.native import load64, store64
 RA, CFA, FP, OWNER = 0, 8, 16, 24
 FRAME_BYTES = 32
 
-# A stack that is not the current one; where and in which function it was left.
-_S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY, _S_LEFT_SP, _S_LEFT_OWNER = range(0, 56, 8)
+# A stack that is not the current one; where and in which function it began.
+_S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY, _S_FIRST_SP, _S_FIRST_OWNER = range(0, 56, 8)
 _STACK_WORDS = 7
 _STACK_BYTES = 8 * _STACK_WORDS
 _MOST_STACKS = 1024
@@ -72,8 +72,8 @@ def _known(truth: int, sp: int) -> int:
 
 
 @numba.njit(cache=True)
-def _new(truth: int, sp: int) -> int:
-    """A stack that begins at SP."""
+def _new(truth: int, sp: int, owner: int) -> int:
+    """A stack that begins at SP, in the function `owner`."""
     stacks = load64(truth + 8 * STACKS)
     number = load64(truth + 8 * STACK_COUNT)
     if number < _MOST_STACKS:
@@ -85,6 +85,8 @@ def _new(truth: int, sp: int) -> int:
     store64(new + _S_DEPTH, 0)
     store64(new + _S_LOW, sp)
     store64(new + _S_HIGH, sp)
+    store64(new + _S_FIRST_SP, sp)
+    store64(new + _S_FIRST_OWNER, owner)
     return number
 
 
@@ -95,8 +97,6 @@ def _leave(truth: int) -> None:
     store64(here + _S_DEPTH, load64(truth + 8 * DEPTH))
     store64(here + _S_LOW, load64(truth + 8 * LOW))
     store64(here + _S_HIGH, load64(truth + 8 * HIGH))
-    store64(here + _S_LEFT_SP, load64(truth + 8 * PREVIOUS_SP))
-    store64(here + _S_LEFT_OWNER, load64(truth + 8 * PREVIOUS_OWNER))
 
 
 @numba.njit(cache=True)
@@ -106,11 +106,9 @@ def _enter(truth: int, number: int, sp: int, owner: int) -> None:
     depth = load64(stack + _S_DEPTH)
     frames = load64(stack + _S_FRAMES)
     # A frame whose caller's SP is SP can be alive where the return address is in a
-    # register: if the function that left this stack, a leaf, now comes back to it.
-    level = (
-        load64(truth + 8 * RA_IN_REGISTER) != 0
-        and sp == load64(stack + _S_LEFT_SP)
-        and owner == load64(stack + _S_LEFT_OWNER)
+    # register: that of a leaf, by which the stack was left. But not where it began.
+    level = load64(truth + 8 * RA_IN_REGISTER) != 0 and (
+        sp != load64(stack + _S_FIRST_SP) or owner != load64(stack + _S_FIRST_OWNER)
     )
     while depth > 0:
         frame = frames + FRAME_BYTES * (depth - 1)
@@ -150,7 +148,7 @@ def _place_outside(truth: int, sp: int, owner: int) -> None:
             return
     _leave(truth)
     if number < 0:
-        number = _new(truth, sp)
+        number = _new(truth, sp, owner)
     _enter(truth, number, sp, owner)
 
 

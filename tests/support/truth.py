@@ -10,6 +10,12 @@ TOP = 0x7FFF_0000
 """SP at the start of the tests' programs."""
 BASE = TOP + 0x1000
 CALL_SIZE = 5
+FUNCTION_SIZE = 0x1000
+"""Functions stand one behind the other."""
+CALLEE = 99
+"""Owner of a called function before it is said which one it is."""
+MAIN_SIZE = 1 << 20
+"""Bytes of the main stack below SP: as much as any other stack may grow at once."""
 
 
 @dataclass
@@ -23,11 +29,10 @@ class Driver:
     arch: Arch
     sp: int = TOP
     stacks: ShadowStacks = field(init=False)
-    sites: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         """Begin at TOP, with nothing called."""
-        self.stacks = ShadowStacks(self.arch, TOP, BASE)
+        self.stacks = ShadowStacks(self.arch, TOP, BASE, MAIN_SIZE)
         self.pushed = 0 if self.arch.ra_in_register else 8
 
     def call(self, site: int, fp: int = 0) -> int:
@@ -35,23 +40,30 @@ class Driver:
         self.stacks.words[shadow.PREVIOUS_PC] = site
         self.stacks.words[shadow.NEXT_PC] = site + CALL_SIZE
         self.stacks.words[shadow.PREVIOUS_FP] = fp
+        self.stacks.words[shadow.PREVIOUS_OWNER] = site // FUNCTION_SIZE
         self.sp -= self.pushed
-        place(self.stacks.block, self.sp)
+        self._place(CALLEE)
         assert push(self.stacks.block, self.sp)
-        self.sites.add(site + CALL_SIZE)
+        self.stacks.words[shadow.PREVIOUS_OWNER] = CALLEE
         return site + CALL_SIZE
 
     def move(self, distance: int) -> None:
         """SP changes, and the next instruction follows."""
         self.sp += distance
-        place(self.stacks.block, self.sp)
+        self._place(int(self.stacks.words[shadow.PREVIOUS_OWNER]))
 
     def go(self, pc: int, sp: int | None = None) -> None:
         """Control goes to `pc`, by a jump or a return, and SP to `sp`."""
         if sp is not None:
             self.sp = sp
-        place(self.stacks.block, self.sp)
-        jump(self.stacks.block, pc, self.sp, pc in self.sites)
+        owner = pc // FUNCTION_SIZE
+        self._place(owner)
+        jump(self.stacks.block, pc, self.sp, owner, pc % FUNCTION_SIZE == 0)
+        self.stacks.words[shadow.PREVIOUS_OWNER] = owner
+
+    def _place(self, owner: int) -> None:
+        place(self.stacks.block, self.sp, owner)
+        self.stacks.words[shadow.PREVIOUS_SP] = self.sp
 
     def back(self, ra: int) -> None:
         """The plain return: SP is what it was before the call."""

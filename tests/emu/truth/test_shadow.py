@@ -1,16 +1,14 @@
 """The shadow stack's rules, one short program for each; every rule has a case that needs it."""
 
-import numba
 import pytest
 
 from arch import Arch
 from arch.aarch64 import AARCH64
 from arch.s390x import S390X
 from arch.x86_64 import X86_64
-from emu.native import store64
 from emu.truth import shadow
-from emu.truth.shadow import ShadowStacks, jump, place, push
-from tests.support.truth import BASE, TOP, Driver
+from emu.truth.shadow import ShadowStacks, place, push
+from tests.support.truth import BASE, MAIN_SIZE, TOP, Driver
 
 MAIN, F, G, H = 0x1000, 0x2000, 0x3000, 0x4000
 FAR = 0x5000_0000
@@ -24,7 +22,7 @@ link_register = pytest.mark.parametrize("arch", [AARCH64, S390X], ids=lambda arc
 
 def test_nothing_is_called_at_first(arch: Arch) -> None:
     """The bottom of the stack is the program's own start."""
-    assert ShadowStacks(arch, TOP, BASE).frames() == []
+    assert ShadowStacks(arch, TOP, BASE, MAIN_SIZE).frames() == []
 
 
 @pytest.mark.parametrize(("arch", "cfa"), [(X86_64, TOP), (AARCH64, TOP), (S390X, TOP + 160)])
@@ -244,50 +242,38 @@ def test_an_old_call_returns_to_the_newest_level(arch: Arch) -> None:
 
 
 @link_register
-def test_a_pair_is_kept_while_there_is_room(arch: Arch) -> None:
-    """A setjmp at the bottom of the stack, and 20,000 other calls from below it."""
+def test_a_landing_pad_at_the_level_of_the_callee(arch: Arch) -> None:
+    """A handler is no return address; that control left a leaf for its caller's middle tells."""
     program = Driver(arch)
-    mark = program.call(MAIN)
-    program.back(mark)
-    program.call(MAIN + 0x10)
+    program.call(MAIN)
     program.move(-64)
-    for number in range(20000):
-        program.back(program.call(F + 8 * number))
-    program.move(64)
-    program.go(mark)
-    assert program.returns_to == []
+    program.call(F)
+    program.go(G + 0x20)
+    program.go(F + 0x100)
+    assert program.returns_to == [MAIN + 5]
+    assert program.counts() == (2, 0, 1)
 
 
-@numba.njit
-def many_calls(truth, sp, count, next_pc):
-    """Calls that return at once: each from a place and a depth of its own."""
-    for number in range(count):
-        lower = sp - 16 * (number % 1000)
-        ra = 0x10000 + 8 * (number // 1000)
-        store64(truth + 8 * next_pc, ra)
-        place(truth, lower)
-        push(truth, lower)
-        jump(truth, ra, lower, True)
-    place(truth, sp)
-
-
-@pytest.mark.compiled
 @link_register
-@pytest.mark.parametrize("called", [False, True], ids=["bottom", "main"])
-@pytest.mark.parametrize("count", [1000, 50_000, 1_000_000])
-def test_a_setjmp_is_remembered(arch: Arch, called: bool, count: int) -> None:
-    """However many calls its leaf makes before the jump, by _start itself or by main."""
+def test_a_tail_call_to_the_callers_start_is_no_landing(arch: Arch) -> None:
+    """g ends with a jump to f, which called g: f runs in g's place and returns to f."""
     program = Driver(arch)
-    if called:
-        program.call(MAIN)
-        program.move(-64)
-    mark = program.call(F)
-    program.back(mark)
-    program.call(F + 0x10)
-    many_calls(program.stacks.block, program.sp - 64, count, shadow.NEXT_PC)
-    program.move(0)
-    program.go(mark)
-    assert program.returns_to == [MAIN + 5] * called
+    program.call(MAIN)
+    program.call(F)
+    program.go(G + 0x20)
+    program.go(F)
+    assert program.returns_to == [F + 5, MAIN + 5]
+
+
+@link_register
+def test_a_jump_within_the_callee_is_no_landing(arch: Arch) -> None:
+    """f has called itself at the same SP: what jumps inside f stays where it is."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.call(F)
+    program.go(F)
+    program.go(F + 0x100)
+    assert program.returns_to == [F + 5, MAIN + 5]
 
 
 # ---- stacks
@@ -409,9 +395,9 @@ def test_a_known_stack_within_reach_is_another_one(arch: Arch) -> None:
     program.go(G, FAR)
     program.call(G)
     upper = program.sp
-    program.go(H, lower)
+    program.go(MAIN + 0x40, lower)
     assert program.returns_to == [H + 5]
-    program.go(G, upper)
+    program.go(MAIN + 0x40, upper)
     assert program.returns_to == [G + 5]
 
 
@@ -432,7 +418,7 @@ def test_a_stack_inside_the_memory_of_another(arch: Arch) -> None:
     program.move(-MEGABYTE // 2)  # over the lower stack
     assert program.returns_to == [G + 5]
     program.go(F, TOP)
-    program.go(H, lower)
+    program.go(MAIN + 0x40, lower)
     assert program.returns_to == [H + 5]
 
 
@@ -447,16 +433,67 @@ def test_the_main_stack_outlives_any_number_of_others(arch: Arch) -> None:
     assert program.returns_to == [MAIN + 5]
 
 
+def test_a_used_stack_is_begun_again(arch: Arch) -> None:
+    """A coroutine has ended at its top; the next one starts at the very same SP."""
+    program = Driver(arch)
+    program.go(F + 0x20, FAR)
+    program.call(F + 0x20)
+    program.go(G + 0x40)
+    program.go(MAIN + 0x20, TOP)
+    program.go(F + 0x20, FAR)
+    assert program.returns_to == []
+
+
+@link_register
+def test_a_leaf_that_left_its_stack_comes_back(arch: Arch) -> None:
+    """The switch is made by a leaf at its caller's SP: its frame is still there."""
+    program = Driver(arch)
+    program.go(F + 0x20, FAR)
+    program.call(F + 0x20)
+    program.go(G + 0x40)
+    program.go(G + 0x44, TOP)
+    program.go(G + 0x44, FAR)
+    assert program.returns_to == [F + 0x25]
+
+
+def test_a_small_stack_above_another_is_its_own(arch: Arch) -> None:
+    """Two stacks of 256 bytes, the upper one used down to the lower one's first SP."""
+    program = Driver(arch)
+    program.go(F + 0x20, FAR)
+    program.call(F + 0x20)
+    lower = program.sp
+    program.go(MAIN + 0x20, TOP)
+    program.go(G + 0x20, FAR + 256)
+    program.call(G + 0x20)
+    program.move(-128)
+    upper = program.sp
+    program.go(MAIN + 0x20, TOP)
+    program.go(H + 0x20, upper)
+    assert program.returns_to == [G + 0x25]
+    program.go(MAIN + 0x20, TOP)
+    program.go(H + 0x20, lower)
+    assert program.returns_to == [F + 0x25]
+
+
+def test_the_main_stack_may_fall_by_its_whole_size() -> None:
+    """A frame of 2 MiB on a main stack of 8 MiB."""
+    program = Driver(X86_64)
+    program.stacks = ShadowStacks(X86_64, TOP, BASE, 8 * MEGABYTE)
+    program.call(MAIN)
+    program.move(-2 * MEGABYTE)
+    assert (program.returns_to, program.switches) == ([MAIN + 5], 0)
+
+
 # ---- its end
 
 
 def test_a_full_shadow_stack_says_so(arch: Arch) -> None:
     """A call beyond the capacity is not pushed, and noted."""
-    stacks = ShadowStacks(arch, TOP, BASE)
+    stacks = ShadowStacks(arch, TOP, BASE, MAIN_SIZE)
     stacks.words[shadow.CAPACITY] = 2
     done = []
     for number in range(3):
-        place(stacks.block, TOP - 64 * number)
+        place(stacks.block, TOP - 64 * number, 1)
         done.append(bool(push(stacks.block, TOP - 64 * number)))
     assert done == [True, True, False]
     assert int(stacks.words[shadow.OVERFLOW]) == 1
