@@ -141,6 +141,14 @@ def _dump(options: argparse.Namespace) -> int:
     return dump(options.file, options.format, options.output)
 
 
+def _synth(options: argparse.Namespace) -> int:
+    from emu.report.synth import synth
+
+    return synth(
+        options.file, options.output, options.version, options.like_gas, options.format
+    )
+
+
 def _convert(options: argparse.Namespace) -> int:
     from emu.report.convert import convert
 
@@ -251,6 +259,18 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("file", metavar="FILE")
     _add_output(command)
     command.set_defaults(run=_dump)
+
+    command = commands.add_parser(
+        "synth", help="add a .sframe made from the .eh_frame; what it cannot say is named"
+    )
+    command.add_argument("file", metavar="FILE")
+    command.add_argument("-o", dest="output", metavar="OUT", help="the program with the table")
+    command.add_argument(
+        "--sframe-version", dest="version", type=int, choices=(1, 2, 3), default=3
+    )
+    command.add_argument("--like-gas", action="store_true", help="refuse what gas refuses")
+    command.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
+    command.set_defaults(run=_synth)
 
     command = commands.add_parser(
         "convert", help="write a .sframe section in another version; every loss is named"
