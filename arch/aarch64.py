@@ -4,6 +4,7 @@ from arch.descriptor import (
     AddressLayout,
     Arch,
     Boot,
+    ClockRead,
     CoprocessorWrite,
     Encoding,
     Exceptions,
@@ -20,8 +21,15 @@ from arch.row import CfaRule, RegRule, Row, RuleKind
 SP, FP, RA = 31, 29, 30
 
 
+_CNTVCT, _CNTFRQ = (0xD53BE040, 0xFFFFFFE0), (0xD53BE000, 0xFFFFFFE0)
+
+
+def _bytes(value: int, mask: int) -> tuple[bytes, bytes]:
+    return value.to_bytes(4, "little"), mask.to_bytes(4, "little")
+
+
 def _word(kind: InstructionKind, value: int, mask: int, name: str) -> Encoding:
-    return Encoding(kind, value.to_bytes(4, "little"), mask.to_bytes(4, "little"), name)
+    return Encoding(kind, *_bytes(value, mask), name)
 
 
 _SYSCALLS = numbered(
@@ -110,6 +118,8 @@ AARCH64 = Arch(
         _word(InstructionKind.CALL, 0xD63F0000, 0xFFFFFC1F, "blr"),
         _word(InstructionKind.CALL, 0xD63F081F, 0xFFFFF81F, "blraaz, blrabz"),
         _word(InstructionKind.CALL, 0xD73F0800, 0xFFFFF800, "blraa, blrab"),
+        _word(InstructionKind.CLOCK, *_CNTVCT, "mrs cntvct_el0"),
+        _word(InstructionKind.CLOCK, *_CNTFRQ, "mrs cntfrq_el0"),
         _word(InstructionKind.RETURN, 0xD65F0000, 0xFFFFFC1F, "ret"),
         _word(InstructionKind.RETURN, 0xD65F0BFF, 0xFFFFFBFF, "retaa, retab"),
     ),
@@ -144,6 +154,10 @@ AARCH64 = Arch(
         hwcap=0x3,  # FP and ASIMD
     ),
     syscalls=_SYSCALLS,
+    clock_reads=(
+        ClockRead(*_bytes(*_CNTVCT), field=True),
+        ClockRead(*_bytes(*_CNTFRQ), field=True, constant=1_000_000_000),
+    ),
     stat=StatLayout(
         size=128,
         fields={

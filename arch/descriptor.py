@@ -32,8 +32,8 @@ class InstructionKind(IntEnum):
     PLAIN = 0
     CALL = 1
     RETURN = 2
-    UNSEEN = 3
-    """Not classified yet; no encoding has this kind."""
+    CLOCK = 3
+    """Reads a clock; the guest's own is given to it (`Arch.clock_reads`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +44,29 @@ class Encoding:
     value: bytes
     mask: bytes
     name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClockRead:
+    """An instruction that reads a clock, ``bytes & mask == value``, and where the time goes.
+
+    The time is nanoseconds since boot, or what the other fields make of it.
+    """
+
+    value: bytes
+    mask: bytes
+    scale: tuple[int, int] = (1, 1)
+    """Units in so many nanoseconds."""
+    epoch: int = 0
+    """The value at the start of 1970, for a clock that shows the date."""
+    constant: int = 0
+    """The answer itself, such as the clock's frequency."""
+    registers: tuple[tuple[int, int, int], ...] = ()
+    """(emulator register, shift, bits) of the time."""
+    field: bool = False
+    """The low five bits of the instruction name the general register; 31 is none."""
+    stored: int = 0
+    """Bytes stored, the time first, at the base and displacement in the last two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +171,20 @@ class CoprocessorWrite:
 
 
 @dataclass(frozen=True, slots=True)
+class UserEntry:
+    """How the CPU comes to user level, where writing a register cannot do it."""
+
+    code: bytes
+    """Executed once; it goes to the address in `target`, which is the one behind it."""
+    msr: int
+    """Emulator number through which model-specific registers are written."""
+    msrs: tuple[tuple[int, int], ...]
+    target: int
+    flags: tuple[int, int]
+    """Emulator register and the value that becomes the flags."""
+
+
+@dataclass(frozen=True, slots=True)
 class Boot:
     """The state of the CPU before the first instruction of a user program."""
 
@@ -164,6 +201,7 @@ class Boot:
     coprocessor: tuple[CoprocessorWrite, ...] = ()
     coprocessor_register: int = 0
     pauth: tuple[CoprocessorWrite, ...] = ()
+    user_entry: UserEntry | None = None
     pauth_keys: tuple[tuple[int, int, int, int, int], ...] = ()
     """(op0, op1, crn, crm, op2) of the key registers, filled from the seed."""
 
@@ -231,6 +269,7 @@ class Arch:
     layout: AddressLayout
     syscalls: Mapping[str, int]
     stat: StatLayout
+    clock_reads: tuple[ClockRead, ...]
     exceptions: Exceptions
     frame_pointer_row: Row | None = None
     back_chain_row: Row | None = None

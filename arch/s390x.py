@@ -4,6 +4,7 @@ from arch.descriptor import (
     AddressLayout,
     Arch,
     Boot,
+    ClockRead,
     Encoding,
     Exceptions,
     InstructionKind,
@@ -25,6 +26,13 @@ SAVE_AREA = 160
 def _float_number(dwarf: int) -> int:
     """The floating-point register with DWARF number 16..31 (ABI table 1.19)."""
     return (dwarf & 3) << 1 | (dwarf & 4) >> 2 | dwarf & 8
+
+
+def _store_clock(opcode: bytes, stored: int) -> ClockRead:
+    """The TOD clock: bit 51 is a microsecond, 0 is the start of 1900."""
+    return ClockRead(
+        opcode, b"\xff\xff", scale=(4096, 1000), epoch=0x7D91_048B_CA00_0000, stored=stored
+    )
 
 
 _SYSCALLS = numbered(
@@ -157,6 +165,9 @@ S390X = Arch(
         Encoding(InstructionKind.PLAIN, b"\x05\xe0", b"\xff\xff", "balr %r14,0"),
         Encoding(InstructionKind.PLAIN, b"\x0c\xe0", b"\xff\xff", "bassm %r14,0"),
         Encoding(InstructionKind.PLAIN, b"\x07\x0e", b"\xff\xff", "bcr 0,%r14"),
+        Encoding(InstructionKind.CLOCK, b"\xb2\x05", b"\xff\xff", "stck"),
+        Encoding(InstructionKind.CLOCK, b"\xb2\x7c", b"\xff\xff", "stckf"),
+        Encoding(InstructionKind.CLOCK, b"\xb2\x78", b"\xff\xff", "stcke"),
         Encoding(InstructionKind.CALL, b"\xc0\xe5", b"\xff\xff", "brasl %r14"),
         Encoding(InstructionKind.CALL, b"\xa7\xe5", b"\xff\xff", "bras %r14"),
         Encoding(InstructionKind.CALL, b"\x0d\xe0", b"\xff\xf0", "basr %r14"),
@@ -187,6 +198,11 @@ S390X = Arch(
         user_end=1 << 42,
     ),
     syscalls=_SYSCALLS,
+    clock_reads=(
+        _store_clock(b"\xb2\x05", 8),
+        _store_clock(b"\xb2\x7c", 8),
+        _store_clock(b"\xb2\x78", 16),
+    ),
     stat=StatLayout(
         size=144,
         fields={

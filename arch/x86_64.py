@@ -4,6 +4,7 @@ from arch.descriptor import (
     AddressLayout,
     Arch,
     Boot,
+    ClockRead,
     Encoding,
     Exceptions,
     InstructionKind,
@@ -12,6 +13,7 @@ from arch.descriptor import (
     StatLayout,
     SyscallConvention,
     Trap,
+    UserEntry,
     numbered,
 )
 from arch.row import CfaRule, RegRule, Row, RuleKind
@@ -108,6 +110,8 @@ X86_64 = Arch(
         Encoding(InstructionKind.CALL, b"\xe8", b"\xff", "call rel32"),
         Encoding(InstructionKind.CALL, b"\xff\x10", b"\xff\x38", "call r/m64"),
         Encoding(InstructionKind.CALL, b"\xff\x18", b"\xff\x38", "call m16:64"),
+        Encoding(InstructionKind.CLOCK, b"\x0f\x31", b"\xff\xff", "rdtsc"),
+        Encoding(InstructionKind.CLOCK, b"\x0f\x01\xf9", b"\xff\xff\xff", "rdtscp"),
         Encoding(InstructionKind.RETURN, b"\xc3", b"\xff", "ret"),
         Encoding(InstructionKind.RETURN, b"\xc2", b"\xff", "ret imm16"),
         Encoding(InstructionKind.RETURN, b"\xcb", b"\xff", "retf"),
@@ -131,6 +135,11 @@ X86_64 = Arch(
         cpu_models={"haswell": 19, "nehalem": 15, "core2duo": 2, "skylake": 21, "epyc": 35},
         # finit and the kernel's MXCSR (Linux arch/x86/kernel/fpu): 0 after the emulator's reset.
         set_registers=((246, 0x37F), (249, 0x1F80)),
+        # sysretq to CPL 3: EFER.SCE, and STAR with the selectors of a flat user segment.
+        user_entry=UserEntry(
+            code=b"\x48\x0f\x07", msr=248, target=38, flags=(109, 0x202),
+            msrs=((0xC000_0080, 0x501), (0xC000_0081, 0x13 << 48 | 8 << 32)),
+        ),
     ),
     layout=AddressLayout(
         stack_top=0x7FFF_FFFF_F000,
@@ -140,6 +149,14 @@ X86_64 = Arch(
         user_end=0x7FFF_FFFF_F000,
     ),
     syscalls=_SYSCALLS,
+    clock_reads=(
+        ClockRead(b"\x0f\x31", b"\xff\xff", registers=((35, 0, 32), (40, 32, 32))),
+        # rcx gets the number of the CPU.
+        ClockRead(
+            b"\x0f\x01\xf9", b"\xff\xff\xff",
+            registers=((35, 0, 32), (40, 32, 32), (38, 64, 32)),
+        ),
+    ),
     stat=StatLayout(
         size=144,
         fields={

@@ -34,6 +34,7 @@ _EXACT = int(Verdict.EXACT)
 _OUTERMOST = int(Verdict.OUTERMOST)
 _NO_MODULE = int(Verdict.NO_MODULE)
 _CALL = int(InstructionKind.CALL)
+_CLOCK = int(InstructionKind.CLOCK)
 
 
 @numba.njit(cache=True)
@@ -113,6 +114,9 @@ def _check(state: int, pc: int, size: int) -> None:
             if verdict != _OUTERMOST:
                 note(state, pc, size, verdict, code, depth, True)
 
+    if kind == _CLOCK:
+        store64(state + 8 * s.CLOCK_READ, size)
+        stop = True
     if flags & s.BREAK:
         hits = load64(state + 8 * s.HITS) + 1
         store64(state + 8 * s.HITS, hits)
@@ -162,6 +166,7 @@ def check_hook(engine: object, address: int, length: int, user: object) -> None:
             and load64(load64(state + 8 * s.MEMORY) + 8 * CHANGES)
             == load64(state + 8 * s.MEMO_CHANGES)
             and load64(truth + 8 * PREVIOUS_KIND) != _CALL
+            and load8(record + s.C_KIND) != _CLOCK
             and (
                 pc == load64(truth + 8 * NEXT_PC)
                 or stays(truth, pc, sp, load32(record + s.C_OWNER))

@@ -9,7 +9,7 @@ from emu.check.result import CheckResult, Guest, SampledStack, judge_walk
 from emu.check.session import Session
 from emu.errors import UnwindlabError, UsageError
 from emu.image import Image, load_image
-from emu.machine.engine import StopKind
+from emu.machine.engine import EngineStop, StopKind
 from emu.symbols import FunctionNames
 from emu.unwind.lookup import RowTable
 from emu.unwind.sources import KINDS, choose_kind, has_table, row_table
@@ -121,6 +121,10 @@ class Run:
                     self._stop("timeout", f"after {options.timeout:g} s")
                 elif stop.kind is StopKind.STOPPED and session.paused:
                     self._pause(number, stop_at_point)
+                    if not session.execute_clock_read():
+                        process.fault(EngineStop(StopKind.MEMORY, address, "write"))
+                        break
+                    address = session.engine.pc
                 else:
                     if stop.kind is StopKind.STOPPED:
                         # Halted: the emulator's PC stands behind the instruction.

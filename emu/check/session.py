@@ -121,6 +121,21 @@ class Session:
         """The check itself stopped the run; the instruction at the PC is still to execute."""
         return bool(self._words[s.REPLAY])
 
+    def execute_clock_read(self) -> bool:
+        """Execute the instruction at the PC if it reads a clock; False: it must not store there.
+
+        To be called once after each pause.
+        """
+        size = int(self._words[s.CLOCK_READ])
+        if not size:
+            return True
+        self._words[s.CLOCK_READ] = 0
+        if not self.process.clock_reads.execute(size):
+            return False
+        # It has executed: the hook must not take what comes next for a repetition of it.
+        self._words[s.REPLAY] = 0
+        return True
+
     @property
     def hit(self) -> bool:
         """The point to stop at was reached for the wanted time; reading it clears it."""

@@ -13,6 +13,7 @@ from emu.image import Image
 from emu.linux.address_space import AddressSpace
 from emu.linux.calls import Errno, RunEndedError
 from emu.linux.clock import Clock, TimeCalls
+from emu.linux.clock_reads import ClockReads
 from emu.linux.faults import Fault, classify
 from emu.linux.files import Files
 from emu.linux.guest import Guest
@@ -72,6 +73,7 @@ class Process:
             seed=seed,
         )
         self.clock = Clock(seed, instructions)
+        self.clock_reads = ClockReads(self._arch, engine, memory, self.clock)
         self.exit_status: int | None = None
         self.killed_by = ""
         """Name of the signal that ended it."""

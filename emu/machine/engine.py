@@ -18,9 +18,10 @@ import unicorn as _unicorn
 from unicorn.unicorn_py3 import unicorn as _binding
 
 from arch import Arch
+from arch.descriptor import UserEntry
 from emu.errors import EmulationError
 from emu.machine.paging import FILL_FETCH, FILL_READ, FILL_WRITE, fill_tlb
-from emu.memory import FAULT_ACCESS, FAULT_ADDRESS, Memory
+from emu.memory import EXECUTE, FAULT_ACCESS, FAULT_ADDRESS, PAGE, READ, Memory
 
 # The binding's annotations are incomplete and contradict its behaviour.
 unicorn: Any = _unicorn
@@ -28,6 +29,7 @@ _LIBRARY: Any = _binding.uclib
 _WRITE_FLAG = 1 << 30
 _MASK = (1 << 64) - 1
 _trials = itertools.count(1)
+_ENTRY_BELOW = 1 << 40
 _END = 0
 """Where the emulator stops by itself: a jump to nowhere, reported as the fault it is."""
 _CODE_BUFFER = 32 << 20
@@ -92,9 +94,9 @@ class Engine:
             ctypes.c_void_p(memory.buffer.ctypes.data),
         )
         self._hook(unicorn.UC_HOOK_TLB_FILL, fill_tlb.address or 0, memory.header.ctypes.data)
-        self._boot(pauth_keys)
         self.on_code_change: Callable[[int, int], None] | None = None
         """Told of ranges whose code is no longer what it was."""
+        self._boot(pauth_keys)
         self._failure: BaseException | None = None
         self._interrupt: int | None = None
 
@@ -257,6 +259,25 @@ class Engine:
             self._uc.reg_write(boot.coprocessor_register, (crn, crm, op0, op1, op2, key))
         for register, value in boot.set_registers:
             self.write(register, value)
+        if boot.user_entry is not None:
+            self._enter_user_level(boot.user_entry)
+
+    def _enter_user_level(self, entry: UserEntry) -> None:
+        """Execute the instruction that leaves the kernel, on a page that is gone afterwards."""
+        for number, value in entry.msrs:
+            self._uc.reg_write(entry.msr, (number, value))
+        page = self.memory.free_range(PAGE, _ENTRY_BELOW)
+        behind = page + len(entry.code)
+        self.memory.map(page, PAGE, READ | EXECUTE)
+        self.memory.write(page, entry.code, force=True)
+        self.write(entry.target, behind)
+        self.write(entry.flags[0], entry.flags[1])
+        self._uc.emu_start(page, behind)
+        self.write(entry.target, 0)
+        self.write(entry.flags[0], 0)
+        self.forget_code(page, behind)
+        self.memory.unmap(page, PAGE)
+        self.flush_tlb()
 
     def _hook_interrupts(self, callback: Callable[[], None]) -> None:
         def on_interrupt(uc: object, number: int, user: object) -> None:

@@ -16,6 +16,7 @@ from emu.truth.classify import Recogniser, classify
 from testprogs.unpack import Prebuilt
 
 PLAIN, CALL, RETURN = InstructionKind.PLAIN, InstructionKind.CALL, InstructionKind.RETURN
+CLOCK = InstructionKind.CLOCK
 SLOT = 32
 """Bytes for each instruction; the recogniser reads up to 22."""
 
@@ -45,6 +46,9 @@ def kind_of(name: str, code: bytes) -> InstructionKind:
         ("rex.W call *%rax", "48 ff d0", CALL),
         ("data16 rex.W call rel32", "66 66 48 e8 00 00 00 00", CALL),  # __tls_get_addr sequence
         ("call *%fs:0x10", "64 ff 14 25 10 00 00 00", CALL),
+        ("rdtsc", "0f 31", CLOCK),
+        ("rdtscp", "0f 01 f9", CLOCK),
+        ("swapgs", "0f 01 f8", PLAIN),
         ("ret", "c3", RETURN),
         ("rep ret", "f3 c3", RETURN),
         ("bnd ret", "f2 c3", RETURN),
@@ -86,6 +90,9 @@ def test_x86_64(text: str, code: str, kind: InstructionKind) -> None:
         ("blrabz x1", 0xD63F0C3F, CALL),
         ("blraa x1, x2", 0xD73F0822, CALL),
         ("blrab x1, sp", 0xD73F0C3F, CALL),
+        ("mrs x9, cntvct_el0", 0xD53BE049, CLOCK),
+        ("mrs x10, cntfrq_el0", 0xD53BE00A, CLOCK),
+        ("mrs x0, tpidr_el0", 0xD53BD040, PLAIN),
         ("ret", 0xD65F03C0, RETURN),
         ("ret x1", 0xD65F0020, RETURN),
         ("retaa", 0xD65F0BFF, RETURN),
@@ -138,6 +145,9 @@ def test_aarch64(text: str, word: int, kind: InstructionKind) -> None:
         ("brct %r14,.", "a7 e6 00 00", PLAIN),
         ("bctr %r14,%r1", "06 e1", PLAIN),
         ("svc 1", "0a 01", PLAIN),
+        ("stck 0", "b2 05 00 00", CLOCK),
+        ("stckf 0(%r15)", "b2 7c f0 00", CLOCK),
+        ("stcke 8(%r15)", "b2 78 f0 08", CLOCK),
         ("larl %r14,.", "c0 e0 00 00 00 00", PLAIN),
         ("iihf %r14,0", "c0 e8 00 00 00 00", PLAIN),
         ("tmll %r14,0", "a7 e1 00 00", PLAIN),
@@ -164,6 +174,8 @@ def capstone_kind_x86_64(mnemonic: str, operands: str) -> InstructionKind:
     word = mnemonic.split()[-1]
     if word in ("call", "lcall"):
         return CALL
+    if word in ("rdtsc", "rdtscp"):
+        return CLOCK
     return RETURN if word in ("ret", "retf", "retfq") else PLAIN
 
 
@@ -171,11 +183,15 @@ def capstone_kind_aarch64(mnemonic: str, operands: str) -> InstructionKind:
     """By mnemonic."""
     if mnemonic in ("bl", "blr", "blraa", "blraaz", "blrab", "blrabz"):
         return CALL
+    if mnemonic == "mrs" and operands.endswith(("cntvct_el0", "cntfrq_el0")):
+        return CLOCK
     return RETURN if mnemonic in ("ret", "retaa", "retab") else PLAIN
 
 
 def capstone_kind_s390x(mnemonic: str, operands: str) -> InstructionKind:
     """By mnemonic and the first operand, which is the link register of a call."""
+    if mnemonic in ("stck", "stckf", "stcke"):
+        return CLOCK
     if mnemonic in ("brasl", "bras", "bas", "bal") and operands.startswith("%r14,"):
         return CALL
     if mnemonic in ("basr", "balr", "bassm") and operands.startswith("%r14,"):
