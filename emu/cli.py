@@ -144,9 +144,7 @@ def _dump(options: argparse.Namespace) -> int:
 def _synth(options: argparse.Namespace) -> int:
     from emu.report.synth import synth
 
-    return synth(
-        options.file, options.output, options.version, options.like_gas, options.format
-    )
+    return synth(options.file, options.output, options.version, options.like_gas, options.format)
 
 
 def _convert(options: argparse.Namespace) -> int:
@@ -265,9 +263,7 @@ def _parser() -> argparse.ArgumentParser:
     )
     command.add_argument("file", metavar="FILE")
     command.add_argument("-o", dest="output", metavar="OUT", help="the program with the table")
-    command.add_argument(
-        "--sframe-version", dest="version", type=int, choices=(1, 2, 3), default=3
-    )
+    command.add_argument("--sframe-version", dest="version", type=int, choices=(1, 2, 3), default=3)
     command.add_argument("--like-gas", action="store_true", help="refuse what gas refuses")
     command.add_argument("--format", choices=("text", "json"), default="text", help="of the report")
     command.set_defaults(run=_synth)

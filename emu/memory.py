@@ -215,9 +215,9 @@ class Memory:
         Raises:
             MemoryFault: as `read`.
         """
-        word: int = struct.unpack(
-            "<Q" if byte_order == "little" else ">Q", self.read(address, 8)
-        )[0]
+        word: int = struct.unpack("<Q" if byte_order == "little" else ">Q", self.read(address, 8))[
+            0
+        ]
         return word
 
     def read_text(self, address: int, longest: int) -> bytes:

@@ -110,9 +110,7 @@ class Grouping:
                 return number
         return -1
 
-    def _of_range(
-        self, number: int, module: CheckedModule, events: Sequence[int]
-    ) -> list[Finding]:
+    def _of_range(self, number: int, module: CheckedModule, events: Sequence[int]) -> list[Finding]:
         item = self._code.ranges[number]
         records = self._code.records[number]
         executed = np.flatnonzero(self._code.executed(number))

@@ -6,7 +6,11 @@ from dataclasses import dataclass, field
 from emu.errors import UsageError
 from emu.symbols import FunctionNames
 
-_POINT = re.compile(r"#(?P<number>\d+)|(?P<address>0[xX][0-9a-fA-F]+)|(?P<symbol>[^#+].*?)(?:\+(?P<offset>0[xX][0-9a-fA-F]+|\d+))?")  # noqa: E501
+_POINT = re.compile(
+    r"#(?P<number>\d+)"
+    r"|(?P<address>0[xX][0-9a-fA-F]+)"
+    r"|(?P<symbol>[^#+].*?)(?:\+(?P<offset>0[xX][0-9a-fA-F]+|\d+))?"
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,6 +255,4 @@ def _other_tables(image: Image, chosen: str) -> Mapping[str, RowTable]:
         "fp": arch.frame_pointer_row is not None,
         "backchain": arch.back_chain_row is not None,
     }
-    return {
-        kind: row_table(image, arch, kind) for kind in KINDS if has[kind] and kind != chosen
-    }
+    return {kind: row_table(image, arch, kind) for kind in KINDS if has[kind] and kind != chosen}

@@ -304,9 +304,7 @@ def _functions(names: FunctionNames, table: RowTable) -> npt.NDArray[np.int64]:
     called = [names.place(start).function for start in ordered]
     numbers = {name: number for number, name in enumerate(called, 1) if name is not None}
     rows = []
-    for number, (start, after, name) in enumerate(
-        zip(ordered, following, called, strict=True), 1
-    ):
+    for number, (start, after, name) in enumerate(zip(ordered, following, called, strict=True), 1):
         whole, cold, _ = (name or "").partition(".cold")
         owner = numbers.get(whole, number) if cold else number
         rows.append((start, min(ends[start], after), owner))

@@ -63,7 +63,14 @@ RECORD = np.dtype(
         "names": ["count", "code", "caller_code", "kind", "flags", "size", "owner", "calls"],
         "formats": ["<i8", "<i4", "<i4", "u1", "u1", "u1", "<i4", "<i8"],
         "offsets": [
-            C_COUNT, C_CODE, C_CALLER_CODE, C_KIND, C_FLAGS, C_SIZE, C_OWNER, C_CALLS,
+            C_COUNT,
+            C_CODE,
+            C_CALLER_CODE,
+            C_KIND,
+            C_FLAGS,
+            C_SIZE,
+            C_OWNER,
+            C_CALLS,
         ],
         "itemsize": RECORD_BYTES,
     }

@@ -140,9 +140,7 @@ class Engine:
 
     def hook_code_python(self, callback: Callable[[int, int], None]) -> None:
         """Call Python before each instruction with (pc, size). Slow; the benchmark's peer."""
-        self._uc.hook_add(
-            unicorn.UC_HOOK_CODE, lambda uc, pc, size, user: callback(pc, size)
-        )
+        self._uc.hook_add(unicorn.UC_HOOK_CODE, lambda uc, pc, size, user: callback(pc, size))
 
     def hook_syscalls(self, callback: Callable[[], None]) -> None:
         """Call Python at each system call.

@@ -141,9 +141,9 @@ def _check_place(image: Image, arch: Arch, segments: list[Segment], bias: int) -
 def _map(image: Image, segment: Segment, bias: int, memory: Memory) -> tuple[int, int, int]:
     """Map one segment; its page range and permissions.
 
-        page  . file page .  file pages . page with bss . zero pages .
-              |--|########################|000000000000|0000000000000|
-                 vaddr        vaddr + filesz    page border      vaddr + memsz
+    page  . file page .  file pages . page with bss . zero pages .
+          |--|########################|000000000000|0000000000000|
+             vaddr        vaddr + filesz    page border      vaddr + memsz
     """
     start = _down(segment.vaddr)
     end = _up(segment.vaddr + segment.memsz)

@@ -17,9 +17,7 @@ from emu.native import address_of, load64, signed, store32, store64
 FILL_READ, FILL_WRITE, FILL_FETCH = 16, 17, 18
 """Kinds of access, as the emulator passes them."""
 
-_SIGNATURE = types.boolean(
-    types.voidptr, types.uint64, types.int32, types.voidptr, types.voidptr
-)
+_SIGNATURE = types.boolean(types.voidptr, types.uint64, types.int32, types.voidptr, types.voidptr)
 
 
 @numba.cfunc(_SIGNATURE, cache=True)

@@ -73,9 +73,7 @@ def _place(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _finding(
-    finding: Finding, result: CheckResult, disassembler: Disassembler
-) -> dict[str, Any]:
+def _finding(finding: Finding, result: CheckResult, disassembler: Disassembler) -> dict[str, Any]:
     lines = disassembler.around(
         finding.start - finding.start_offset, finding.start, finding.end, 2, 1
     )

@@ -146,9 +146,7 @@ def _gaps(gaps: tuple[Finding, ...]) -> Iterator[str]:
         yield f"  ... {len(totals) - _MOST_GAPS} more"
 
 
-def sample_lines(
-    sample: SampledStack, result: CheckResult, names: FunctionNames
-) -> Iterator[str]:
+def sample_lines(sample: SampledStack, result: CheckResult, names: FunctionNames) -> Iterator[str]:
     """One sampled stack: the truth, and beside it each table's walk."""
     yield f"stack at {sample.at}, {sample.pc:#x}, instruction {sample.instruction}"
     kinds = list(sample.walks)

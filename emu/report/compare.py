@@ -50,8 +50,10 @@ def compare(first: str, second: str | None, format: str, output: str | None) -> 
     else:
         sides = (_side(*_split(first)), _side(*_split(second)))
     arch = sides[0].image.arch
-    if arch is None or sides[1].image.arch is not arch or (
-        (sides[0].image.kind == "rel") != (sides[1].image.kind == "rel")
+    if (
+        arch is None
+        or sides[1].image.arch is not arch
+        or ((sides[0].image.kind == "rel") != (sides[1].image.kind == "rel"))
     ):
         raise UsageError(f"{sides[1].title}: not of the same machine and kind as {sides[0].title}")
     code = code_of(sides[0].image, sides[1].image)
@@ -178,9 +180,7 @@ def _row(row: Row | None, arch: Arch) -> str | None:
 
 def _sizes(image: Image) -> dict[str, int]:
     return {
-        name: section.size
-        for name in _SECTIONS
-        if (section := image.section(name)) is not None
+        name: section.size for name in _SECTIONS if (section := image.section(name)) is not None
     }
 
 

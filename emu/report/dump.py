@@ -18,6 +18,8 @@ from emu.sframe.stored import StoredRow
 from emu.symbols import FunctionNames
 
 _TYPES = {0: "default", FLEX: "flex"}
+_KEPT = 1024
+"""Texts of rows that are kept; a hostile section may have a million."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,25 +147,28 @@ def _json(subject: _Subject) -> Iterator[str]:
         head["nameless"] = subject.nameless
     yield json.dumps(head)[:-1] + ', "fdes": ['
     if decoded is not None:
-        tails = [
-            json.dumps({"cfa": row.cfa_text, "fp": row.fp_text, "ra": row.ra_text,
-                        "ra_signed": row.ra_signed})[1:]
-            for row in decoded.rows.stored
-        ]  # fmt: skip
+        tail = functools.lru_cache(_KEPT)(lambda number: _tail(stored[number]))
+        stored = decoded.rows.stored
         for number, fde in enumerate(decoded.fdes):
             comma = ",\n" if number else "\n"
             yield f'{comma}{json.dumps(_fde(subject, fde))[:-1]}, "rows": ['
             comma = ""
             for start, content in _rows(decoded, fde):
-                yield f'{comma}{{"start": {start}, {tails[content]}'
+                yield f'{comma}{{"start": {start}, {tail(content)}'
                 comma = ", "
             yield "]}"
     yield '],\n"faults": ['
-    quoted = functools.cache(json.dumps)
+    quoted = functools.lru_cache(_KEPT)(json.dumps)
     for number, fault in enumerate(decoded.faults if decoded is not None else ()):
         comma = ",\n" if number else "\n"
         yield f'{comma}{{"offset": {fault.offset}, "reason": {quoted(fault.reason)}}}'
     yield "]}\n"
+
+
+def _tail(row: StoredRow) -> str:
+    """The end of a row's object, behind its start."""
+    values = {"cfa": row.cfa_text, "fp": row.fp_text, "ra": row.ra_text}
+    return json.dumps({**values, "ra_signed": row.ra_signed})[1:]
 
 
 def _fde(subject: _Subject, fde: Fde) -> dict[str, object]:
@@ -212,7 +217,8 @@ def _text(subject: _Subject) -> Iterator[str]:
     )
     if subject.nameless:
         yield f"  no names  {subject.nameless}\n"
-    tails = [_columns(row) for row in decoded.rows.stored]
+    stored = decoded.rows.stored
+    tail = functools.lru_cache(_KEPT)(lambda number: _columns(stored[number]))
     for number, fde in enumerate(decoded.fdes):
         yield _title(subject, number, fde)
         # Rows of a repeated block have no address of their own.
@@ -222,7 +228,7 @@ def _text(subject: _Subject) -> Iterator[str]:
         elif not fde.no_rows:
             yield "    no rows\n"
         for start, content in _rows(decoded, fde):
-            yield f"    {base + start & 0xFFFF_FFFF_FFFF_FFFF:0{width}x}  {tails[content]}"
+            yield f"    {base + start & 0xFFFF_FFFF_FFFF_FFFF:0{width}x}  {tail(content)}"
     faults = decoded.faults
     yield f"\n{len(faults)} fault{'' if len(faults) == 1 else 's'}\n"
     for fault in faults:

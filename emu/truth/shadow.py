@@ -263,9 +263,7 @@ class ShadowStacks:
         )
         self._bytes = np.frombuffer(self._memory, np.uint8)
         address = self._bytes.ctypes.data
-        self._stacks: npt.NDArray[np.int64] = np.zeros(
-            (_MOST_STACKS, _STACK_WORDS), np.int64
-        )
+        self._stacks: npt.NDArray[np.int64] = np.zeros((_MOST_STACKS, _STACK_WORDS), np.int64)
         for number in range(_MOST_STACKS):
             at = 0 if number == 0 else _MAIN_FRAMES + (number - 1) * _OTHER_FRAMES
             self._stacks[number, 0] = address + FRAME_BYTES * at
