@@ -113,7 +113,7 @@ def _process(arch: Arch, rounds: int) -> tuple[Engine, Memory, Process]:
     image = load_image(_path(arch, _PROGRAM))
     memory = Memory(_LIMIT)
     engine = Engine(arch, memory)
-    return engine, memory, Process(image, engine, memory, (image.path, str(rounds)))
+    return engine, memory, Process(image, engine, memory, (f"/{image.name}", str(rounds)))
 
 
 def _timed(process: Process) -> float:

@@ -76,7 +76,7 @@ class Session:
             image,
             self.engine,
             self.memory,
-            arguments=(image.path, *options.arguments),
+            arguments=(f"/{image.name}", *options.arguments),
             environment=dict(entry.partition("=")[::2] for entry in options.env),
             stdin=options.stdin,
             seed=options.seed,

@@ -61,7 +61,7 @@ def load(image: Image, memory: Memory) -> Loaded:
     if image.kind == "rel":
         raise ImageError(f"{image.path}: a relocatable object cannot be run")
     if image.interp is not None:
-        raise UsageError(f"{image.path}: dynamic (interpreter {image.interp}): needs --root")
+        raise UsageError(f"{image.path}: dynamic (interpreter {image.interp!a}): needs --root")
     segments = [s for s in image.segments if s.kind == PT_LOAD and s.memsz]
     if not segments:
         raise ImageError(f"{image.path}: no segment to load")

@@ -1,4 +1,6 @@
+import os
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from emu.errors import ImageError
 from emu.image import load_image, parse_image
 from tests.emu.elf_file import ElfFile, ElfSection, rela, symbol_table
+from tests.support.waits import waits_at_most
 
 
 def sample(order: str = "<", kind: int = 1, machine: int = 62) -> bytes:
@@ -203,6 +206,13 @@ def test_unreadable_files(tmp_path_factory: pytest.TempPathFactory) -> None:
         load_image(str(folder))
     with pytest.raises(ImageError, match="not a regular file"):
         load_image("/dev/null")
+
+
+def test_a_pipe_without_a_writer(tmp_path: Path) -> None:
+    """A FIFO is refused like any other special file; nobody waits until someone writes to it."""
+    os.mkfifo(tmp_path / "pipe")
+    with waits_at_most(5), pytest.raises(ImageError, match="pipe: not a regular file"):
+        load_image(str(tmp_path / "pipe"))
 
 
 def refusal(data: bytes) -> str | None:

@@ -60,7 +60,7 @@ class Reference:
         self.engine = Engine(self.arch, self.memory)
         self.count = 0
         self.process = Process(
-            image, self.engine, self.memory, arguments=(image.path,),
+            image, self.engine, self.memory, arguments=(f"/{image.name}",),
             instructions=lambda: self.count,
         )  # fmt: skip
         self.bias = self.process.loaded.bias

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from arch.x86_64 import X86_64
 from emu.image import load_image
 from emu.report.disassembly import Disassembler
+from tests.support.made import outermost, write_program
 from tests.support.runs import ILLEGAL, Command, patched, program
 
 pytestmark = pytest.mark.compiled
@@ -112,6 +114,43 @@ def test_a_crash(command: Command, tmp_path: Path) -> None:
     assert [(frame[2], frame[3].partition("+")[0]) for frame in frames] == [
         ("same", "mid"), ("same", "big"), ("same", "dyn"), ("same", "_start"),
     ]  # fmt: skip
+
+
+def test_a_deep_stack_is_folded(command: Command) -> None:
+    """The innermost 40 frames, the outermost 10, and how many lie between."""
+    answer = command("backtrace", "--at", "deep", "--nth", "1000", program("x86_64-deep"))
+    lines = [line.split() for line in answer.stdout.splitlines()]
+    frames = [line[0] for line in lines if line and line[0].startswith("#")]
+    assert frames == [f"#{n}" for n in (*range(40), *range(990, 1000))]
+    assert lines.count(["...", "950", "frames"]) == 1
+    assert lines[lines.index(["...", "950", "frames"]) + 1][0] == "#990"
+
+
+def test_fifty_frames_are_not_folded(command: Command) -> None:
+    """Nothing is left out where a line that says so would be all that is saved."""
+    answer = command("backtrace", "--at", "deep", "--nth", "50", program("x86_64-deep"))
+    assert answer.stdout.count("\n  #") == 50
+    assert " frames\n" not in answer.stdout
+
+
+@pytest.mark.parametrize("name", ["check", "backtrace"])
+@pytest.mark.parametrize("descriptor", [1, 2])
+def test_control_characters_of_the_guest_are_escaped(
+    name: str, descriptor: int, command: Command, tmp_path: Path
+) -> None:
+    """It can write lines and tabs, but no colours, bells or returns: ESC, BEL, CR, C1 and DEL."""
+    text = b"a\tb\n\x1b[31mred\a\r\xc2\x9b2J\xff\x7f\n"
+    code = (
+        b"\xb8\1\0\0\0\xbf" + bytes((descriptor, 0, 0, 0))  # mov $1, %eax; mov $1, %edi
+        + b"\x48\x8d\x35\x13\0\0\0\xba" + bytes((len(text), 0, 0, 0))  # lea, mov
+        + bytes.fromhex("0f05 31ff b83c000000 0f05 90 90 90") + text  # write; exit(0)
+    )  # fmt: skip
+    path = write_program(tmp_path / "prog", X86_64, [outermost(X86_64, code)])
+    point = ("--at", "_start+24") if name == "backtrace" else ()
+    answer = command(name, *point, path)
+    assert answer.status == 0
+    assert "a\tb\n\\x1b[31mred\\x07\\x0d\\x9b2J\\xff\\x7f" in answer.stdout
+    assert {c for c in answer.stdout if not c.isprintable()} == {"\n", "\t"}
 
 
 # ---- disassembly
