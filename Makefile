@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench lint clean
+.PHONY: demo test bench bench-tables hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -15,6 +15,23 @@ test: $(VENV)/ready $(PROGRAMS)
 
 bench: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/run.py
+
+# Another assembler, linker or readelf: make TOOLS='--readelf /path/to/readelf' bench-tables
+bench-tables: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/tables.py $(TOOLS)
+
+# A million damaged .sframe sections: some ten minutes on two cores.
+hostile: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/hostile.py
+
+# Five minutes, or make fuzz SECONDS=3600.
+SECONDS := 300
+fuzz: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[fuzz]'
+	@$(VENV)/bin/python tests/fuzz/fuzz_sframe.py --corpus build/fuzz/first
+	@mkdir -p build/fuzz/found
+	@$(VENV)/bin/python tests/fuzz/fuzz_sframe.py build/fuzz/found build/fuzz/first \
+	    -max_total_time=$(SECONDS) -max_len=2000 -artifact_prefix=build/fuzz/
 
 lint: $(VENV)/ready
 	@$(VENV)/bin/ruff check .

@@ -21,9 +21,9 @@ SOURCES = (
     "arch/descriptor.py", "arch/row.py",
     "emu/check/code.py", "emu/check/hook.py", "emu/check/judge.py", "emu/check/state.py",
     "emu/compiled.py", "emu/machine/paging.py", "emu/memory.py", "emu/native.py",
-    "emu/sframe/layout.py", "emu/sframe/scan.py", "emu/truth/classify.py",
-    "emu/truth/shadow.py", "emu/unwind/lookup.py", "emu/unwind/packed.py",
-    "emu/unwind/step.py", "emu/verdict.py",
+    "emu/sframe/bulk.py", "emu/sframe/layout.py", "emu/sframe/scan.py",
+    "emu/truth/classify.py", "emu/truth/shadow.py", "emu/unwind/frames.py",
+    "emu/unwind/lookup.py", "emu/unwind/packed.py", "emu/unwind/step.py", "emu/verdict.py",
 )  # fmt: skip
 """Every module that defines a compiled function, and what such modules take constants from."""
 

@@ -1,6 +1,10 @@
 """What every kind of table is turned into before it is looked up: functions with rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
 
 from arch.row import Row
 from emu.verdict import Verdict
@@ -46,3 +50,18 @@ class Table:
     size: int
     """Bytes of the section."""
     corrupt: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PackedTable:
+    """The same in arrays, as a look-up searches them."""
+
+    functions: npt.NDArray[np.int64]
+    """int64[n, 5], by start and size: start, end, bytes of the repeated block or 0, index of
+    the first row, number of rows."""
+    starts: npt.NDArray[np.int64]
+    """By row: offset in its function or block."""
+    codes: npt.NDArray[np.int32]
+    """By row: index in `rows`, or minus the verdict of a stretch without a row."""
+    rows: Sequence[Row]
+    """The different ones."""

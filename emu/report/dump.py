@@ -70,6 +70,12 @@ def dump(path: str, format: str, output: str | None) -> int:
     return 1 if subject.decoded is not None and subject.decoded.faults else 0
 
 
+def section_lines(decoded: Decoded, size: int, path: str, format: str) -> Iterator[str]:
+    """What is printed of a raw section of `size` bytes that is decoded already."""
+    subject = _Subject(path, size, decoded, None, None, "")
+    return _json(subject) if format == "json" else _text(subject)
+
+
 def _read(path: str) -> _Subject:
     data = read_file(path)
     if data[: len(MAGIC)] != MAGIC:

@@ -1,16 +1,17 @@
 """The FDEs of a section as columns, and the checks that need no rows.
 
-A column is an int64 array with one element for each FDE. Faults are appended to a list that
-the caller passes along.
+A column is an int64 array with one element for each FDE. Faults are added to those that the
+caller passes along.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from emu.sframe import layout
-from emu.sframe.faults import Fault
+from emu.sframe.faults import Faults
 from emu.sframe.header import Header
 from emu.sframe.layout import order_mark
 
@@ -71,10 +72,16 @@ class Fdes:
 
     def place(self, fde: int, field: str) -> int:
         """Offset of a field of one FDE from the start of the section."""
+        return int(self.places(np.array([fde]), field)[0])
+
+    def places(self, numbers: Column, field: str) -> Column:
+        """Offset of a field of several FDEs; of none in a version that lacks it."""
+        if not len(numbers):
+            return numbers
         in_attributes, at = self.header.version.field_at(field)
         if in_attributes:
-            return int(self.header.fres_at + self.fre[fde] + at)
-        return int(self.at[fde] + at)
+            return self.fre[numbers] + (self.header.fres_at + at)
+        return self.at[numbers] + at
 
     def column(self, field: str) -> Column:
         """A field by the name that it has in `layout`."""
@@ -82,17 +89,44 @@ class Fdes:
         return column
 
 
+def integers(column: Any) -> Sequence[int]:
+    """An array as a sequence of Python's integers, without a copy."""
+    return memoryview(column)
+
+
+class Refused:
+    """The functions whose rows are not looked for, or not believed, and why."""
+
+    def __init__(self, fdes: Fdes) -> None:
+        self._fdes = fdes
+        self._reasons: list[Callable[[int], str]] = [lambda fde: ""]
+        self.codes: np.ndarray[tuple[int], np.dtype[np.uint8]] = np.zeros(len(fdes.at), np.uint8)
+        """By FDE; 0: it is not refused."""
+
+    def add(self, numbers: Column, reason: Callable[[int], str]) -> None:
+        """Refuse some functions, each for the reason that is made from its number.
+
+        One that is refused already stays so for its first reason.
+        """
+        new = numbers[self.codes[numbers] == 0]
+        self.codes[new] = len(self._reasons)
+        self._reasons.append(reason)
+
+    def reason(self, fde: int) -> str:
+        """Why a function is refused; empty: it is not."""
+        reason: str = self._reasons[int(self.codes[fde])](fde)
+        return reason
+
+
 def read_fdes(data: bytes, header: Header) -> Fdes:
     """The FDEs of the section `data`, which its header promises to be there."""
     version = header.version
     area = data[header.fres_at : header.fres_at + header.fre_len]
-    end = header.fdes_at + header.num_fdes * version.fde_size
-    stored = np.frombuffer(
-        data[header.fdes_at : end], version.fde.newbyteorder(order_mark(header.byte_order))
-    )
+    kind = version.fde.newbyteorder(order_mark(header.byte_order))
+    stored = np.frombuffer(data, kind, header.num_fdes, header.fdes_at)
     fre = stored["fre"].astype(np.int64)
     reachable = fre + version.attributes_size <= len(area)
-    attributes = np.frombuffer(area, np.uint8)
+    present, attributes = fre[reachable], np.frombuffer(area, np.uint8)
 
     def column(field: str) -> Column:
         """A field that V3 keeps among the attributes; 0 where the version lacks it."""
@@ -100,10 +134,14 @@ def read_fdes(data: bytes, header: Header) -> Fdes:
         if version.attributes is None:
             return stored[field].astype(np.int64) if field in (version.fde.names or ()) else values
         at, width = version.field_at(field)[1], version.attributes[field].itemsize
-        base = fre[reachable] + at
-        for byte in range(width):
-            shift = 8 * (byte if header.byte_order == "little" else width - 1 - byte)
-            values[reachable] |= attributes[base + byte].astype(np.int64) << shift
+        base = present + at
+        found = attributes[base].astype(np.int64)
+        for byte in range(1, width):
+            if header.byte_order == "little":
+                found |= attributes[base + byte].astype(np.int64) << 8 * byte
+            else:
+                found = found << 8 | attributes[base + byte]
+        values[reachable] = found
         return values
 
     return Fdes(
@@ -122,7 +160,7 @@ def read_fdes(data: bytes, header: Header) -> Fdes:
 
 
 def place_functions(
-    fdes: Fdes, address: int, relocations: Relocations | None, faults: list[Fault]
+    fdes: Fdes, address: int, relocations: Relocations | None, faults: Faults
 ) -> tuple[Column, Column]:
     """Address of each function, wrapped to int64, and its section or -1.
 
@@ -138,16 +176,16 @@ def place_functions(
             base += fdes.at
         return base + fdes.start, sections
     starts = fdes.start.copy()
-    for fde, offset in enumerate(fdes.at.tolist()):
+    for fde, offset in enumerate(integers(fdes.at)):
         target = relocations.get(offset)
-        if target is None:
-            faults.append(Fault(offset, "no usable relocation for the start of the function"))
-        else:
+        if target is not None:
             sections[fde], starts[fde] = target[0], _wrap(target[1])
+    missing = fdes.at[sections < 0]
+    faults.add_all(missing, "no usable relocation for the start of the function")
     return starts, sections
 
 
-def check_order(fdes: Fdes, starts: Column, sections: Column, faults: list[Fault]) -> Flags:
+def check_order(fdes: Fdes, starts: Column, sections: Column, faults: Faults) -> Flags:
     """Faults of a table flagged sorted.
 
     Starts compare as signed numbers: in a section at address 0 functions before it are below
@@ -160,8 +198,7 @@ def check_order(fdes: Fdes, starts: Column, sections: Column, faults: list[Fault
     if not fdes.header.flags & layout.FDE_SORTED or len(starts) < 2:
         return low
     low[1:] = (sections[1:] == sections[:-1]) & (starts[1:] < starts[:-1])
-    for fde in np.flatnonzero(low).tolist():
-        faults.append(Fault(int(fdes.at[fde]), "flagged sorted, but below the function before"))
+    faults.add_all(fdes.at[low], "flagged sorted, but below the function before")
     # Functions of size 0 reach nowhere, and nothing reaches into them.
     filled = np.flatnonzero(fdes.size > 0)
     before, after = filled[:-1], filled[1:]
@@ -172,13 +209,12 @@ def check_order(fdes: Fdes, starts: Column, sections: Column, faults: list[Fault
         & (sections[after] == sections[before])
         & (gap < fdes.size[before].view(np.uint64))
     )
-    for fde in after[reaches & ~low[after]].tolist():
-        reason = "flagged sorted, but the function before reaches into it"
-        faults.append(Fault(int(fdes.at[fde]), reason))
+    reached = after[reaches & ~low[after]]
+    faults.add_all(fdes.at[reached], "flagged sorted, but the function before reaches into it")
     return low
 
 
-def check_info(fdes: Fdes, faults: list[Fault]) -> None:
+def check_info(fdes: Fdes, faults: Faults) -> None:
     """Faults of reserved bits and of repeat sizes; decoding goes on in spite of them."""
     version = fdes.header.version
     reserved = layout.INFO_RESERVED
@@ -188,22 +224,22 @@ def check_info(fdes: Fdes, faults: list[Fault]) -> None:
         reserved |= layout.PAUTH_KEY_B
     for field, bits in (("info", reserved), ("info2", layout.INFO2_RESERVED)):
         column = fdes.column(field) & bits
-        for fde in np.flatnonzero(column).tolist():
-            reason = f"reserved bits {int(column[fde]):#x} are set"
-            faults.append(Fault(fdes.place(fde, field), reason))
+        wrong = np.flatnonzero(column)
+        values = column[wrong].astype(np.uint8)
+        faults.add_all(fdes.places(wrong, field), "reserved bits {:#x} are set".format, values)
     if version.rep_size:
-        for fde in np.flatnonzero(fdes.mask & (fdes.rep_size == 0)).tolist():
-            faults.append(Fault(fdes.place(fde, "rep_size"), "rows repeat every 0 bytes"))
+        wrong = np.flatnonzero(fdes.mask & (fdes.rep_size == 0))
+        faults.add_all(fdes.places(wrong, "rep_size"), "rows repeat every 0 bytes")
 
 
-def check_counts(fdes: Fdes, faults: list[Fault]) -> dict[int, str]:
+def check_counts(fdes: Fdes, faults: Faults) -> Refused:
     """Faults of FRE offsets, counts and types.
 
     Returns:
-        By index the functions whose rows cannot be looked for, and why.
+        The functions whose rows cannot be looked for.
     """
     header = fdes.header
-    found: dict[int, str] = {}
+    refused = Refused(fdes)
     if header.version.attributes is None:
         # A function without rows has no first one; producers then name the end of the area.
         outside = fdes.fre >= len(fdes.area) + (fdes.num_fres == 0)
@@ -217,18 +253,21 @@ def check_counts(fdes: Fdes, faults: list[Fault]) -> dict[int, str]:
         (fdes.kind > layout.FLEX, "info2", "unknown FDE type in {:#x}"),
     )
     for wrong, field, text in checks:
-        column = fdes.column(field)
-        for fde in np.flatnonzero(wrong).tolist():
-            reason = text.format(int(column[fde]))
-            faults.append(Fault(fdes.place(fde, field), reason))
-            found.setdefault(fde, reason)
+        column, numbers = fdes.column(field), np.flatnonzero(wrong)
+        values = column[numbers].astype(np.uint32)
+        faults.add_all(fdes.places(numbers, field), text.format, values)
+        refused.add(numbers, _from_column(text, column))
     total = int(fdes.num_fres.sum())
     # Where a function's own count is wrong or unknown, the header's need not be.
     known = header.version.attributes is None or bool(fdes.reachable.all())
     if total != header.num_fres and known and not too_many.any():
         reason = f"{header.num_fres} FREs, the functions have {total} in all"
-        faults.append(Fault(layout.NUM_FRES_AT, reason))
-    return found
+        faults.add(layout.NUM_FRES_AT, reason)
+    return refused
+
+
+def _from_column(text: str, column: Column) -> Callable[[int], str]:
+    return lambda fde: text.format(int(column[fde]))
 
 
 def _wrap(value: int) -> int:

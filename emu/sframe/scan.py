@@ -15,7 +15,6 @@ been read there, and marked bytes are not read again. A mark is one of two:
 
 import functools
 import os
-from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -39,30 +38,34 @@ CLAIMED, READ = 1, 2
 COMPLETE, CLAIMED_TWICE, NO_ROOM, BAD_WORD_SIZE, BAD_WORD_COUNT = 0, 1, 2, 3, 4
 
 IntArray = np.ndarray[tuple[int], np.dtype[np.int64]]
+SmallArray = np.ndarray[tuple[int], np.dtype[np.int8]] | IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class Functions:
-    """What to scan, one element for each FDE, int64; positions count in the FRE area."""
+    """What to scan, one element for each FDE; positions count in the FRE area."""
 
     position: IntArray
     """First FRE; behind the attributes where there are such."""
     count: IntArray
     """Rows; 0 for a function that must not be scanned."""
-    width: IntArray
+    width: SmallArray
     """Bytes of a row's start: 1, 2, 4."""
     limit: IntArray
     """Largest start that a row may have."""
-    fewest: IntArray
-    most: IntArray
+    fewest: SmallArray
+    most: SmallArray
     """Data words that a row with words may have."""
-    claims: IntArray
+    claims: SmallArray
     """1: there are attributes to be claimed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """Rows in the order of the FDEs, and for each FDE where its own are."""
+    """Rows in the order of the FDEs, and for each FDE where its own are.
+
+    Views of arrays: a list would take five times the room.
+    """
 
     start: Sequence[int]
     """Offset in the function or block."""
@@ -89,42 +92,33 @@ def scan(
     number = len(functions.count)
     # Each row marks at least two bytes that no row of the same mark has.
     capacity = min(int(functions.count.sum()), len(area))
-    compiled = len(area) >= compile_from and _may_compile()
-    new: Callable[[str, int], Any] = _numpy_zeros if compiled else _array_zeros
-    start, position = new("q", capacity), new("q", capacity)
-    late = new("B", capacity)
-    first, code, stop = new("q", number + 1), new("q", number), new("q", number)
-    columns = (
-        functions.position, functions.count, functions.width, functions.limit,
-        functions.fewest, functions.most, functions.claims,
+    # Positions are below 2^32, since the header's length of the area is.
+    start, position = np.zeros(capacity, np.uint32), np.zeros(capacity, np.uint32)
+    late = np.zeros(capacity, np.uint8)
+    first, stop = np.zeros(number + 1, np.int64), np.zeros(number, np.int64)
+    code = np.zeros(number, np.uint8)
+    arrays: tuple[Any, ...] = (
+        np.zeros(len(area), np.uint8),
+        functions.position, functions.count, _small(functions.width), functions.limit,
+        _small(functions.fewest), _small(functions.most), _small(functions.claims),
+        start, position, late, first, code, stop,
     )  # fmt: skip
-    loop: Callable[..., None] = _compiled() if compiled else _scan
-    loop(
-        np.frombuffer(area, np.uint8) if compiled else area,
-        new("B", len(area)),
-        big,
-        attributes_size,
-        *(columns if compiled else (column.tolist() for column in columns)),
-        start,
-        position,
-        late,
-        first,
-        code,
-        stop,
-    )
-    total = first[number]
-    return Found(
-        *(list(column) if not compiled else column.tolist()
-          for column in (start[:total], position[:total], late[:total], first, code, stop))
-    )  # fmt: skip
+    if len(area) >= compile_from and _may_compile():
+        _compiled()(np.frombuffer(area, np.uint8), big, attributes_size, *arrays)
+    else:
+        _scan(area, big, attributes_size, *(memoryview(a) for a in arrays))
+    del arrays
+    total = int(first[number])
+    # Copies, so that the room for rows that there are not is given back.
+    start = start[:total].copy()
+    position = position[:total].copy()
+    late = late[:total].copy()
+    views: list[Any] = [start, position, late, first, code, stop]
+    return Found(*(memoryview(view) for view in views))
 
 
-def _array_zeros(kind: str, size: int) -> Any:
-    return array(kind, bytes(size * array(kind).itemsize))
-
-
-def _numpy_zeros(kind: str, size: int) -> Any:
-    return np.zeros(size, kind)
+def _small(column: SmallArray) -> Any:
+    return column.astype(np.int8, copy=False)
 
 
 def _may_compile() -> bool:
@@ -142,9 +136,9 @@ def _compiled() -> Callable[..., None]:
 
 def _scan(
     area: Any,
-    marks: Any,
     big: bool,
     attributes_size: int,
+    marks: Any,
     fde_position: Any,
     fde_count: Any,
     fde_width: Any,

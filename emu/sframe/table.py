@@ -54,7 +54,7 @@ def function_rows(decoded: Decoded, relocatable: bool = False) -> tuple[Function
     return tuple(
         fde_rows(fde, decoded, meanings)
         for fde in decoded.fdes
-        if fde.size and fde.start + fde.size <= _TOP and (not relocatable or fde.section >= 0)
+        if fde.size and fde.start + fde.size < _TOP and (not relocatable or fde.section >= 0)
     )
 
 

@@ -6,13 +6,16 @@ from arch import Arch, Row
 from emu.cfi.table import cfi_table
 from emu.errors import UsageError
 from emu.image import Image
-from emu.sframe.container import find_section
+from emu.native import COMPILED
+from emu.sframe.container import SECTION_NAME, find_section
+from emu.sframe.packed import packed_table
 from emu.sframe.table import sframe_table
 from emu.tables import FunctionRows, Table
 from emu.unwind.lookup import RowTable
 
 KINDS = ("sframe", "cfi", "fp", "backchain")
-_SHF_EXECINSTR = 4
+_PACK_FROM = 1 << 17
+"""Bytes of .sframe from which loading the compiled reader pays."""
 
 
 def choose_kind(wanted: str, images: Sequence[Image]) -> str:
@@ -52,6 +55,12 @@ def read_table(image: Image, kind: str) -> Table | None:
 
 def row_table(image: Image, arch: Arch, kind: str) -> RowTable:
     """A module's rows of one of KINDS."""
+    if kind == "sframe" and COMPILED:
+        section = image.section(SECTION_NAME)
+        large = section is not None and section.size >= _PACK_FROM
+        packed = packed_table(image) if large else None
+        if packed is not None:
+            return RowTable(lambda: sframe_table(image), arch, packed)
     if kind in ("sframe", "cfi"):
         return RowTable(read_table(image, kind), arch)
     row = arch.frame_pointer_row if kind == "fp" else arch.back_chain_row

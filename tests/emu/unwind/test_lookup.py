@@ -155,6 +155,39 @@ def test_twenty_thousand_functions() -> None:
         assert [found(table, start + at) for at in (0, 15, 16)] == [wanted, wanted, Verdict.NO_FDE]
 
 
+HIGH = 1 << 63
+"""Where addresses begin that no program can use."""
+
+
+@pytest.mark.parametrize(
+    "high",
+    [
+        FunctionRows(HIGH, 0x10, (0,), (row(99),)),
+        FunctionRows(HIGH + 0x1000, 0x10, (0,), (row(99),)),
+        FunctionRows((1 << 64) - 0x10, 0x10, (0,), (row(99),)),
+        FunctionRows((1 << 64) - 1, (1 << 64) - 1, (0,), (row(99),)),
+        FunctionRows(0x1050, HIGH, (0,), (row(99),)),  # it would reach there
+        FunctionRows(-0x1000, 0x10, (0,), (row(99),)),
+    ],
+    ids=["first", "later", "last", "wraps", "reaches", "negative"],
+)
+def test_a_function_in_the_upper_half_describes_nothing(high: FunctionRows) -> None:
+    """Its neighbours are found as without it, and it has no bounds."""
+    table = table_of(high, FIRST, SECOND)
+    assert [found(table, address) for address in (0x1000, 0x1001, 0x1018)] == [8, 16, 40]
+    for address in (-1, -0x10, -0x1000, -HIGH, -HIGH + 0x1000, 0x1050, HIGH - 1):
+        assert found(table, address) is Verdict.NO_FDE
+    assert table.function_bounds == [(0x1000, 0x1010), (0x1010, 0x1030)]
+
+
+def test_the_last_function_below_the_middle() -> None:
+    """Up to the last but one byte of the lower half; both ends are representable."""
+    last = FunctionRows(HIGH - 0x20, 0x1F, (0, 8), (row(8), row(16)))
+    table = table_of(last, FIRST)
+    assert [found(table, HIGH - at) for at in (0x20, 0x18, 0x2)] == [8, 16, 16]
+    assert [found(table, HIGH - at) for at in (0x21, 0x1)] == [Verdict.NO_FDE] * 2
+
+
 FUNCTION = st.tuples(
     st.integers(0, 4),  # bytes of the gap before it
     st.lists(st.integers(1, 6), min_size=0, max_size=4),  # bytes of each row

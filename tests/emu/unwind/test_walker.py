@@ -13,8 +13,9 @@ from emu.memory import Memory
 from emu.sample import Sample
 from emu.tables import FunctionRows, NoRow, Table
 from emu.trace import FrameKind, Trace
+from emu.unwind.frames import GOES_ON
 from emu.unwind.lookup import RowTable
-from emu.unwind.walker import ModuleTable, walk
+from emu.unwind.walker import ModuleTable, Walk, walk
 from emu.verdict import Verdict
 from tests.support.stack import STACK, stack_of
 
@@ -310,3 +311,59 @@ def test_the_walk_strips_signatures_before_the_lookup() -> None:
     )
     trace = walk(sample_of(AARCH64, memory, STACK, {30: signed_ra}), [rows])
     assert (trace.return_addresses, trace.stop) == ([IN_F + BIAS], Verdict.OUTERMOST)
+
+
+def test_a_walk_of_many_frames() -> None:
+    """A stack that is deeper than one call of the compiled loop gives frames for."""
+    depth = 2500
+    memory = stack_of(X86_64, [IN_F + BIAS] * depth + [0], pages=6)
+    row = Row(CfaRule(7, 8), at(-8), KEEP, 0)
+    sample = sample_of(X86_64, memory, STACK, {6: 0xBBBB})
+    trace = walk(sample, [module(X86_64, one_row(START, row, 0x1000))])
+    assert (len(trace.frames), trace.stop) == (depth + 1, Verdict.OUTERMOST)
+    assert [f.sp for f in trace.frames] == [STACK + 8 * n for n in range(depth + 1)]
+    assert {f.kind for f in trace.frames[1:]} == {FrameKind.CALLER}
+    assert {(f.fp, f.row) for f in trace.frames} == {(0xBBBB, row)}
+
+
+def test_a_walk_goes_on_where_it_stopped() -> None:
+    """Cut into pieces of any size, even right behind a signal frame, it is the same walk."""
+    words = [START + 0x100 + BIAS, IN_F + BIAS, START + 0x200 + BIAS, START + 0x204 + BIAS, 0]
+    signal = Row(CfaRule(7, 8), at(-8), KEEP, 0, signal=True)
+    rows = module(
+        X86_64,
+        one_row(START + 0x100, Row(CfaRule(7, 8), at(-8), KEEP, 0)),
+        one_row(START + 0x200, signal),
+    )
+    sample = sample_of(X86_64, stack_of(X86_64, words), STACK, {})
+    whole = walk(sample, [rows])
+    assert [f.kind.value for f in whole.frames] == [
+        "sampled", "interrupted", "caller", "caller", "caller",
+    ]  # fmt: skip
+    for chunk in (1, 2, 3):
+        going = Walk(sample, [rows], chunk=chunk)
+        frames = []
+        stop = GOES_ON
+        while stop == GOES_ON:
+            stop = going.advance(100)
+            frames += going.frames()
+        assert (tuple(frames), Verdict(stop)) == (whole.frames, whole.stop)
+
+
+def test_the_first_module_of_two_in_one_place() -> None:
+    """Where modules overlap, the earlier one in the list counts."""
+    memory = stack_of(X86_64, [0])
+    good = module(X86_64, one_row(START, Row(CfaRule(7, 8), at(-8), KEEP, 0), 0x1000))
+    empty = module(X86_64)
+    sample = sample_of(X86_64, memory, STACK, {})
+    assert walk(sample, [good, empty]).stop is Verdict.OUTERMOST
+    assert walk(sample, [empty, good]).stop is Verdict.NO_FDE
+
+
+def test_addresses_of_the_upper_half() -> None:
+    """A return address that no program can have is outside, whatever is subtracted."""
+    row = Row(CfaRule(7, 8), at(-8), KEEP, 0)
+    for ra in (1 << 63, (1 << 64) - 1, 1 << 62):
+        sample = sample_of(X86_64, stack_of(X86_64, [ra]), STACK, {})
+        trace = walk(sample, [module(X86_64, one_row(START, row, 0x1000))])
+        assert (trace.return_addresses, trace.stop) == ([ra], Verdict.NO_MODULE)
