@@ -370,7 +370,7 @@ def _different_rows(size: int, word: int = 0) -> bytes:
     """No two rows say the same; those of FLEX functions are all wrong."""
     number = size // 1557
     flex = bool(word)
-    area = b""
+    area = bytearray()
     for n in range(number):
         if flex:
             area += struct.pack("<HBBB", 255, 0, layout.FLEX, 0)
@@ -382,9 +382,9 @@ def _different_rows(size: int, word: int = 0) -> bytes:
             area += b"".join(struct.pack("<BBI", at, 3 | 2 << 5, n << 8 | at) for at in range(256))
     if flex:
         fdes = b"".join(struct.pack("<qII", 4096 * n, 255, 1535 * n) for n in range(number))
-        return _worst(fdes, area, 3, number, 255 * number)
+        return _worst(fdes, bytes(area), 3, number, 255 * number)
     fdes = b"".join(struct.pack("<iIIIB", 4096 * n, 255, 1536 * n, 256, 0) for n in range(number))
-    return _worst(fdes, area, 1, number, 256 * number)
+    return _worst(fdes, bytes(area), 1, number, 256 * number)
 
 
 def _no_rows(size: int) -> bytes:

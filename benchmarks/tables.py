@@ -82,7 +82,7 @@ def main() -> int:
         )
     options = parser.parse_args()
     unpack()
-    console = Console(width=None if sys.stdout.isatty() else 110)
+    console = Console(width=None if sys.stdout.isatty() else 130)
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("measuring", total=3 + len(_SERIES) + len(ALL) * len(_STACKS))
         agree = True
@@ -305,8 +305,8 @@ def _repeat(block, words, saved, times):  # type: ignore[no-untyped-def]
 
 def _walks() -> Iterator[tuple[TextTable, bool]]:
     table = _text_table(
-        "walks, ns a frame in the compiled loop", "stack", "frames", "SFrame V2", "SFrame V3",
-        ".eh_frame", "as objects, V3",
+        "walks, ns a frame in the compiled loop", "stack", "frames", "end", "SFrame V2",
+        "SFrame V3", ".eh_frame", "V3 as objects",
     )  # fmt: skip
     for arch in ALL:
         for program, function, nth in _STACKS:
@@ -335,7 +335,10 @@ def _made_walk(table: TextTable) -> bool:
     modules = [ModuleTable(bias, bias + int(ends[-1]), bias, rows)]
     trace = walk(sample, modules)
     took = _frame_time(sample, modules, _MADE_FRAMES)
-    table.add_row(f"made, {_MADE_FUNCTIONS:,} functions", f"{_MADE_FRAMES:,}", "-", f"{took:.0f}")
+    table.add_row(
+        f"made, {_MADE_FUNCTIONS:,} functions", f"{_MADE_FRAMES:,}", trace.stop.text, "-",
+        f"{took:.0f}",
+    )  # fmt: skip
     return (
         trace.return_addresses == (calls[1:] + bias + 1).tolist()
         and trace.stop is Verdict.OUTERMOST
@@ -356,21 +359,21 @@ def _walk_row(table: TextTable, arch: Arch, program: str, function: str, nth: in
         ".eh_frame": row_table(image, arch, "cfi"),
     }
     figures, good = [], True
-    frames = 0
-    for rows in ways.values():
-        trace = walk(sample, session.module.tables(rows))
-        frames = max(frames, len(trace.frames))
-        reached = trace.return_addresses == list(truth)[: len(trace.frames) - 1]
-        whole = reached and trace.stop is Verdict.OUTERMOST
-        good = good and reached
-        figures.append(f"{_frame_time(sample, session.module.tables(rows), len(trace.frames)):.0f}"
-                       + ("" if whole else f" ({len(trace.frames)}, {trace.stop.text})"))
+    traces = [walk(sample, session.module.tables(rows)) for rows in ways.values()]
+    frames, end = len(traces[1].frames), traces[1].stop
+    for rows, trace in zip(ways.values(), traces, strict=True):
+        count = len(trace.frames)
+        good = good and trace.return_addresses == list(truth)[: count - 1]
+        figure = f"{_frame_time(sample, session.module.tables(rows), count):.0f}"
+        if (count, trace.stop) != (frames, end):
+            figure += f" ({count} frames, {trace.stop.text})"
+        figures.append(figure)
     modules = session.module.tables(ways["V3"])
     times = max(1, _FRAMES // 100 // frames)
     took = _timed(lambda: [walk(sample, modules) for _ in range(times)])
     table.add_row(
-        f"{arch.name} {program} {function}", f"{frames}", *figures,
-        f"{took / times / len(walk(sample, modules).frames) * 1e9:.0f}",
+        f"{arch.name} {program} {function}", f"{frames}", end.text, *figures,
+        f"{took / times / frames * 1e9:.0f}",
     )  # fmt: skip
     return good
 
