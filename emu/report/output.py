@@ -13,12 +13,17 @@ def write_report(text: str, output: str | None) -> None:
         UsageError: the file cannot be written.
     """
     if output is None:
+        if sys.stdout is None:
+            raise UsageError("stdout: closed")
         try:
             sys.stdout.write(text)
             sys.stdout.flush()
         except BrokenPipeError:
             # The reader has seen enough; the interpreter must not flush again at its end.
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except OSError as error:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise UsageError(f"stdout: cannot be written: {error.strerror}") from error
         return
     try:
         with open(output, "w", encoding="utf-8", errors="replace") as file:

@@ -194,3 +194,14 @@ def test_exit_status_of_the_process() -> None:
         capture_output=True, cwd=ROOT, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (1, b"")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("target", ["/dev/full", "&-"])
+def test_a_report_that_cannot_be_written(target: str) -> None:
+    """A full device or a closed stdout is a refusal of one line, not a finding."""
+    command = f"exec {sys.executable} -m emu.cli check {program(CLEAN)} >{target}"
+    done = subprocess.run(["sh", "-c", command], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("unwindlab: stdout: ")
+    assert done.stderr.count("\n") == 1
