@@ -20,7 +20,7 @@ bench: $(VENV)/ready $(PROGRAMS)
 bench-tables: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/tables.py $(TOOLS)
 
-# A million damaged .sframe sections: some ten minutes on two cores.
+# A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/hostile.py
 
