@@ -1,27 +1,26 @@
 """aarch64: AAPCS64 and AADWARF64 (section 4.1, DWARF numbers); Linux asm-generic/unistd.h."""
 
+from arch.aarch64_flow import AARCH64_FLOW, AARCH64_PADDING, AARCH64_STUBS
+from arch.aarch64_instructions import AARCH64_EXCEPTIONS, AARCH64_HANDLED
+from arch.aarch64_relocations import AARCH64_RELOCATIONS
 from arch.descriptor import (
     AddressLayout,
     Arch,
     Boot,
-    ClockRead,
     CoprocessorWrite,
     Encoding,
-    Exceptions,
     InstructionKind,
     Register,
     SFrameFacts,
     StatLayout,
     SyscallConvention,
-    Trap,
     numbered,
 )
+from arch.entries import LazyBinding
+from arch.jump_tables import JumpTables
 from arch.row import CfaRule, RegRule, Row, RuleKind
 
 SP, FP, RA = 31, 29, 30
-
-
-_CNTVCT, _CNTFRQ = (0xD53BE040, 0xFFFFFFE0), (0xD53BE000, 0xFFFFFFE0)
 
 
 def _bytes(value: int, mask: int) -> tuple[bytes, bytes]:
@@ -96,6 +95,10 @@ AARCH64 = Arch(
     sp=SP,
     fp=FP,
     ra=RA,
+    # AAPCS64 sections 6.1.1 and 6.1.2: "Registers r19-r29 and SP are callee-saved" and of
+    # v8-v15 (72 to 79) "only the bottom 64 bits of each value", which are d8-d15.
+    callee_saved=(*range(19, 30), *range(72, 80)),
+    saved_only=tuple(Register(f"d{n}", 64 + n, 40 + n) for n in range(8, 16)),
     pc_emulator=260,
     flags_emulator=3,
     ra_in_register=True,
@@ -118,8 +121,7 @@ AARCH64 = Arch(
         _word(InstructionKind.CALL, 0xD63F0000, 0xFFFFFC1F, "blr"),
         _word(InstructionKind.CALL, 0xD63F081F, 0xFFFFF81F, "blraaz, blrabz"),
         _word(InstructionKind.CALL, 0xD73F0800, 0xFFFFF800, "blraa, blrab"),
-        _word(InstructionKind.CLOCK, *_CNTVCT, "mrs cntvct_el0"),
-        _word(InstructionKind.CLOCK, *_CNTFRQ, "mrs cntfrq_el0"),
+        *(item.encoding for item in AARCH64_HANDLED),
         _word(InstructionKind.RETURN, 0xD65F0000, 0xFFFFFC1F, "ret"),
         _word(InstructionKind.RETURN, 0xD65F0BFF, 0xFFFFFBFF, "retaa, retab"),
     ),
@@ -154,10 +156,7 @@ AARCH64 = Arch(
         hwcap=0x3,  # FP and ASIMD
     ),
     syscalls=_SYSCALLS,
-    clock_reads=(
-        ClockRead(*_bytes(*_CNTVCT), field=True),
-        ClockRead(*_bytes(*_CNTFRQ), field=True, constant=1_000_000_000),
-    ),
+    handled=AARCH64_HANDLED,
     stat=StatLayout(
         size=128,
         fields={
@@ -165,15 +164,7 @@ AARCH64 = Arch(
             "gid": (28, 4), "rdev": (32, 8), "size": (48, 8), "blksize": (56, 4), "blocks": (64, 8),
         },
     ),
-    exceptions=Exceptions(
-        numbers={
-            1: Trap("SIGILL", "undefined or privileged instruction"),
-            4: Trap("SIGBUS", "misaligned access"),
-            7: Trap("SIGTRAP", "breakpoint"),
-        },
-        other=Trap("SIGILL", "instruction of another exception level"),
-        misaligned_pc="SIGBUS",
-    ),
+    exceptions=AARCH64_EXCEPTIONS,
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),
         ra=RegRule(RuleKind.AT_CFA, offset=-8),
@@ -184,5 +175,18 @@ AARCH64 = Arch(
     ),
     # Without top-byte-ignore a signature fills every bit above the 48-bit address but 55.
     ra_sign_mask=0xFF7F_0000_0000_0000,
+    lazy_binding=LazyBinding(16, {16: 0, RA: 8}),  # stp x16, x30, [sp, #-16]!
+    jump_tables=JumpTables(
+        loads={"ldr": 0, "ldrb": 1, "ldrsb": 1, "ldrh": 2, "ldrsh": 2, "ldrsw": 4},
+        comparisons=("cmp", "subs"),
+        masks=("and",),
+        aliases={**{f"w{n}": f"x{n}" for n in range(31)}, "fp": "x29", "lr": "x30"},
+        narrow="w",
+    ),
     disassembler=(1, 0),
+    instruction_lengths=(4, 4, 4, 4),
+    flow=AARCH64_FLOW,
+    padding=AARCH64_PADDING,
+    stubs=AARCH64_STUBS,
+    relocation=AARCH64_RELOCATIONS,
 )  # fmt: skip

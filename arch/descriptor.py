@@ -8,9 +8,20 @@ are literals: a test compares them with the emulator's own constants.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import IntEnum
 from typing import Literal
 
+from arch.entries import LazyBinding, SignalFrame
+from arch.flow import Flow, FlowEncoding, Lookalike, Stub
+from arch.instructions import Encoding as Encoding
+from arch.instructions import Exceptions as Exceptions
+from arch.instructions import Handled as Handled
+from arch.instructions import InstructionKind as InstructionKind
+from arch.instructions import OpcodeTrap as OpcodeTrap
+from arch.instructions import Operand as Operand
+from arch.instructions import Source as Source
+from arch.instructions import Trap as Trap
+from arch.jump_tables import JumpTables
+from arch.relocations import RelocationFacts
 from arch.row import Row
 
 ByteOrder = Literal["little", "big"]
@@ -24,49 +35,6 @@ class Register:
     dwarf: int
     emulator: int
     """Number in the emulator's register list."""
-
-
-class InstructionKind(IntEnum):
-    """What the shadow stack needs to know of an instruction."""
-
-    PLAIN = 0
-    CALL = 1
-    RETURN = 2
-    CLOCK = 3
-    """Reads a clock; the guest's own is given to it (`Arch.clock_reads`)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Encoding:
-    """Instruction bytes in memory order: those with ``bytes & mask == value``."""
-
-    kind: InstructionKind
-    value: bytes
-    mask: bytes
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ClockRead:
-    """An instruction that reads a clock, ``bytes & mask == value``, and where the time goes.
-
-    The time is nanoseconds since boot, or what the other fields make of it.
-    """
-
-    value: bytes
-    mask: bytes
-    scale: tuple[int, int] = (1, 1)
-    """Units in so many nanoseconds."""
-    epoch: int = 0
-    """The value at the start of 1970, for a clock that shows the date."""
-    constant: int = 0
-    """The answer itself, such as the clock's frequency."""
-    registers: tuple[tuple[int, int, int], ...] = ()
-    """(emulator register, shift, bits) of the time."""
-    field: bool = False
-    """The low five bits of the instruction name the general register; 31 is none."""
-    stored: int = 0
-    """Bytes stored, the time first, at the base and displacement in the last two bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,41 +92,6 @@ class SyscallConvention:
 
 
 @dataclass(frozen=True, slots=True)
-class Trap:
-    """What Linux makes of an exception: a signal, and the reason in words."""
-
-    signal: str
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class OpcodeTrap:
-    """The trap of a faulting instruction with ``bytes & mask == value``."""
-
-    value: bytes
-    mask: bytes
-    trap: Trap
-
-
-@dataclass(frozen=True, slots=True)
-class Exceptions:
-    """How the emulator's exceptions become signals (Linux arch/*/kernel/traps.c)."""
-
-    numbers: Mapping[int, Trap]
-    other: Trap
-    """For a number that `numbers` does not have."""
-    opcodes: tuple[OpcodeTrap, ...] = ()
-    """Asked first: one number may stand for many exceptions."""
-    status: tuple[int, int] | None = None
-    """(emulator register, mask): any of these bits set means `status_trap`."""
-    status_trap: Trap = Trap("SIGFPE", "data exception")
-    misaligned_pc: str = ""
-    """Signal for an instruction address that is no multiple of the unit."""
-    halt: str = ""
-    """Signal for an instruction that halts the CPU; empty: Linux lets it pass as a hint."""
-
-
-@dataclass(frozen=True, slots=True)
 class CoprocessorWrite:
     """``register |= value`` of a system register (op0, op1, crn, crm, op2)."""
 
@@ -182,6 +115,10 @@ class UserEntry:
     target: int
     flags: tuple[int, int]
     """Emulator register and the value that becomes the flags."""
+    table: bytes
+    """Segment descriptors, which the CPU reads where `code` says that they are."""
+    table_page: int
+    """That address: one of the kernel, page-aligned."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,6 +187,9 @@ class Arch:
     fp: int
     ra: int
     """DWARF numbers of the three roles."""
+    callee_saved: tuple[int, ...]
+    """Ascending DWARF numbers of the registers whose values "belong" to the caller by the
+    psABI, FP among them, SP and `ra` not: every table says where those two are."""
     pc_emulator: int
     flags_emulator: int
     """Emulator number of the flags register (0: none)."""
@@ -269,14 +209,36 @@ class Arch:
     layout: AddressLayout
     syscalls: Mapping[str, int]
     stat: StatLayout
-    clock_reads: tuple[ClockRead, ...]
+    handled: tuple[Handled, ...]
+    """In order of precedence; each has an encoding above."""
     exceptions: Exceptions
     frame_pointer_row: Row | None = None
     back_chain_row: Row | None = None
     ra_sign_mask: int = 0
     """Bits of a user address that hold a signature."""
+    signal_frame: SignalFrame | None = None
+    lazy_binding: LazyBinding | None = None
+    """None: the resolver is entered with the stack as the caller left it."""
+    jump_tables: JumpTables = field(default_factory=lambda: JumpTables({}, ()))
     disassembler: tuple[int, int] = (0, 0)
     """Capstone's architecture and mode."""
+    saved_only: tuple[Register, ...] = ()
+    """Registers that only rules of callee-saved ones may name, as kept or as holding another's
+    value; a row that looks for the CFA, RA or FP there stays refused."""
+    instruction_lengths: tuple[int, ...] = ()
+    """Bytes of an instruction, by the top two bits of its first byte in memory; empty: only the
+    disassembler knows."""
+    flow: tuple[FlowEncoding, ...] = ()
+    """Instructions that are not plain, in order of precedence."""
+    padding: tuple[tuple[bytes, bytes], ...] = ()
+    """(value, mask) of instructions, prefixes included, that only fill: alignment of code."""
+    lookalikes: tuple[Lookalike, ...] = ()
+    """Where `instruction_lengths` is empty: for what the disassembler does not know,"""
+    misread: tuple[str, ...] = ()
+    """and for what it calls by these names, but takes for shorter than it is."""
+    stubs: tuple[Stub, ...] = ()
+    """How PLT entries load their address, where no single instruction names the word."""
+    relocation: RelocationFacts = field(default_factory=RelocationFacts)
     _by_dwarf: dict[int, Register] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -287,15 +249,40 @@ class Arch:
         for role in (self.sp, self.fp, *((self.ra,) if self.ra_in_register else ())):
             if role not in self._by_dwarf:
                 raise ValueError(f"{self.name}: no register {role}")
-        for encoding in self.encodings:
+        if not self._by_dwarf.keys().isdisjoint(register.dwarf for register in self.saved_only):
+            raise ValueError(f"{self.name}: a row can name a register that is saved only")
+        for number in self.callee_saved:
+            if self.saved_register(number) is None or number in (self.sp, self.ra):
+                raise ValueError(f"{self.name}: {number} is no callee-saved register")
+        patterns: tuple[Encoding | FlowEncoding, ...] = (*self.encodings, *self.flow)
+        for encoding in patterns:
             if len(encoding.value) != len(encoding.mask) or any(
                 v & ~m for v, m in zip(encoding.value, encoding.mask, strict=True)
             ):
                 raise ValueError(f"{self.name}: {encoding.name}: value outside its mask")
 
+    @property
+    def kinds(self) -> tuple[Encoding, ...]:
+        """`encodings`, and behind them what `flow` knows of indirect jumps."""
+        wanted = {
+            Flow.PLAIN: InstructionKind.PLAIN,
+            Flow.JUMP_INDIRECT: InstructionKind.INDIRECT,
+            Flow.BRANCH_INDIRECT: InstructionKind.INDIRECT,
+        }
+        return self.encodings + tuple(
+            Encoding(wanted[each.flow], each.value, each.mask, each.name)
+            for each in self.flow
+            if each.flow in wanted and not each.prefixes
+        )
+
     def register(self, dwarf: int) -> Register | None:
         """The register with this DWARF number, or None where none is readable."""
         return self._by_dwarf.get(dwarf)
+
+    def saved_register(self, dwarf: int) -> Register | None:
+        """The register that a rule of a callee-saved register may name, or None."""
+        only = next((register for register in self.saved_only if register.dwarf == dwarf), None)
+        return only or self._by_dwarf.get(dwarf)
 
     def register_name(self, dwarf: int) -> str:
         """A name for reports: ``sp``, ``fp``, or ``r`` and the DWARF number."""

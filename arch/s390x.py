@@ -4,19 +4,19 @@ from arch.descriptor import (
     AddressLayout,
     Arch,
     Boot,
-    ClockRead,
     Encoding,
-    Exceptions,
     InstructionKind,
-    OpcodeTrap,
     Register,
     SFrameFacts,
     StatLayout,
     SyscallConvention,
-    Trap,
     numbered,
 )
+from arch.jump_tables import JumpTables
 from arch.row import UNKNOWN, CfaRule, RegRule, Row, RuleKind
+from arch.s390x_flow import S390X_FLOW, S390X_PADDING, S390X_STUBS
+from arch.s390x_instructions import S390X_EXCEPTIONS, S390X_HANDLED
+from arch.s390x_relocations import S390X_RELOCATIONS
 
 SP, FP, RA = 15, 11, 14
 SAVE_AREA = 160
@@ -26,13 +26,6 @@ SAVE_AREA = 160
 def _float_number(dwarf: int) -> int:
     """The floating-point register with DWARF number 16..31 (ABI table 1.19)."""
     return (dwarf & 3) << 1 | (dwarf & 4) >> 2 | dwarf & 8
-
-
-def _store_clock(opcode: bytes, stored: int) -> ClockRead:
-    """The TOD clock: bit 51 is a microsecond, 0 is the start of 1900."""
-    return ClockRead(
-        opcode, b"\xff\xff", scale=(4096, 1000), epoch=0x7D91_048B_CA00_0000, stored=stored
-    )
 
 
 _SYSCALLS = numbered(
@@ -114,21 +107,6 @@ _SYSCALLS = numbered(
      "rseq_slice_yield"),
 )  # fmt: skip
 
-_DIVIDE = Trap("SIGFPE", "integer division by zero or overflow")
-_COMPARE = Trap("SIGFPE", "compare and trap")
-_ENDS = b"\xff\0\0\0\0\xff"
-_DIVISIONS = (
-    (b"\x1d", b"\xff"), (b"\x5d", b"\xff"),  # dr, d
-    (b"\xb9\x0d", b"\xff\xff"), (b"\xb9\x1d", b"\xff\xff"),  # dsgr, dsgfr
-    (b"\xb9\x97", b"\xff\xff"), (b"\xb9\x87", b"\xff\xff"),  # dlr, dlgr
-    *((b"\xe3\0\0\0\0" + bytes((last,)), _ENDS) for last in (0x0D, 0x1D, 0x97, 0x87)),
-)
-_TRAPPING_COMPARISONS = (
-    *((bytes((0xB9, second)), b"\xff\xff") for second in (0x60, 0x61, 0x72, 0x73)),  # crt, ...
-    *((b"\xec\0\0\0\0" + bytes((last,)), _ENDS) for last in (0x70, 0x71, 0x72, 0x73)),  # cit, ...
-    *((b"\xeb\0\0\0\0" + bytes((last,)), _ENDS) for last in (0x23, 0x2B)),  # clt, clgt
-)
-
 S390X = Arch(
     name="s390x",
     elf_machine=22,
@@ -142,6 +120,8 @@ S390X = Arch(
     sp=SP,
     fp=FP,
     ra=RA,
+    # "Register Preservation Rules": r6 to r13 are "saved", and f8 to f15 (24 to 31, not in order).
+    callee_saved=(*range(6, 14), *range(24, 32)),
     pc_emulator=65,
     flags_emulator=0,
     ra_in_register=True,
@@ -165,9 +145,7 @@ S390X = Arch(
         Encoding(InstructionKind.PLAIN, b"\x05\xe0", b"\xff\xff", "balr %r14,0"),
         Encoding(InstructionKind.PLAIN, b"\x0c\xe0", b"\xff\xff", "bassm %r14,0"),
         Encoding(InstructionKind.PLAIN, b"\x07\x0e", b"\xff\xff", "bcr 0,%r14"),
-        Encoding(InstructionKind.CLOCK, b"\xb2\x05", b"\xff\xff", "stck"),
-        Encoding(InstructionKind.CLOCK, b"\xb2\x7c", b"\xff\xff", "stckf"),
-        Encoding(InstructionKind.CLOCK, b"\xb2\x78", b"\xff\xff", "stcke"),
+        *(item.encoding for item in S390X_HANDLED),
         Encoding(InstructionKind.CALL, b"\xc0\xe5", b"\xff\xff", "brasl %r14"),
         Encoding(InstructionKind.CALL, b"\xa7\xe5", b"\xff\xff", "bras %r14"),
         Encoding(InstructionKind.CALL, b"\x0d\xe0", b"\xff\xf0", "basr %r14"),
@@ -198,11 +176,7 @@ S390X = Arch(
         user_end=1 << 42,
     ),
     syscalls=_SYSCALLS,
-    clock_reads=(
-        _store_clock(b"\xb2\x05", 8),
-        _store_clock(b"\xb2\x7c", 8),
-        _store_clock(b"\xb2\x78", 16),
-    ),
+    handled=S390X_HANDLED,
     stat=StatLayout(
         size=144,
         fields={
@@ -211,17 +185,7 @@ S390X = Arch(
             "blocks": (112, 8),
         },
     ),
-    exceptions=Exceptions(
-        # One number for every program interruption: the opcode tells them apart.
-        numbers={3: Trap("SIGILL", "undefined or privileged instruction")},
-        other=Trap("SIGILL", "program interruption"),
-        opcodes=(
-            *(OpcodeTrap(value, mask, _DIVIDE) for value, mask in _DIVISIONS),
-            *(OpcodeTrap(value, mask, _COMPARE) for value, mask in _TRAPPING_COMPARISONS),
-        ),
-        status=(99, 0xFF00),  # FPC: the data exception code (DXC)
-        misaligned_pc="SIGILL",
-    ),
+    exceptions=S390X_EXCEPTIONS,
     # The word at SP is the caller's SP; %r14 was stored in the caller's save area, at
     # SP + 112, which is CFA - 48. It tells nothing of %r11.
     back_chain_row=Row(
@@ -231,5 +195,20 @@ S390X = Arch(
         sp_offset=-SAVE_AREA,
         zero_ends=True,
     ),
+    jump_tables=JumpTables(
+        loads={
+            "lg": 8, "ag": 8, "bi": 8, "lgf": 4, "llgf": 4, "agf": 4, "l": 4, "ly": 4,
+            "lgh": 2, "llgh": 2, "lh": 2, "lhy": 2, "llh": 2,
+            "lgb": 1, "llgc": 1, "llc": 1, "lb": 1,
+        },
+        comparisons=("cl", "ch", "cg", "ci"),
+        # The disassembler calls registers in an address by their number.
+        aliases={str(n): f"r{n}" for n in range(16)},
+    ),
     disassembler=(6, 1 << 31),
+    instruction_lengths=(2, 4, 4, 6),
+    flow=S390X_FLOW,
+    padding=S390X_PADDING,
+    stubs=S390X_STUBS,
+    relocation=S390X_RELOCATIONS,
 )  # fmt: skip

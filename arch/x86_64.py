@@ -4,19 +4,21 @@ from arch.descriptor import (
     AddressLayout,
     Arch,
     Boot,
-    ClockRead,
     Encoding,
-    Exceptions,
     InstructionKind,
     Register,
     SFrameFacts,
     StatLayout,
     SyscallConvention,
-    Trap,
     UserEntry,
     numbered,
 )
+from arch.entries import LazyBinding, SignalFrame
+from arch.jump_tables import JumpTables
 from arch.row import CfaRule, RegRule, Row, RuleKind
+from arch.x86_64_flow import X86_64_FLOW, X86_64_LOOKALIKES, X86_64_PADDING
+from arch.x86_64_instructions import X86_64_EXCEPTIONS, X86_64_HANDLED, X86_64_LEFT
+from arch.x86_64_relocations import X86_64_RELOCATIONS
 
 _GENERAL = (
     ("rax", 35), ("rdx", 40), ("rcx", 38), ("rbx", 37), ("rsi", 43), ("rdi", 39),
@@ -25,6 +27,20 @@ _GENERAL = (
 )  # fmt: skip
 
 SP, FP, RA = 7, 6, 16
+
+# Linux arch/x86/include/asm/segment.h and kernel/cpu/common.c (gdt_page), but for the
+# segment of 32-bit code: a switch to it faults, it is not supported.
+_GDT_PAGE = 0xFFFF_FE00_0000_1000
+_GDT = b"".join(
+    {
+        2: 0x00AF_9B00_0000_FFFF,  # kernel code
+        3: 0x00CF_9300_0000_FFFF,  # kernel data
+        5: 0x00CF_F300_0000_FFFF,  # user data, 0x2b
+        6: 0x00AF_FB00_0000_FFFF,  # user code, 0x33
+        15: 0x0040_F500_0000_0000,  # its limit is the number of the CPU
+    }.get(index, 0).to_bytes(8, "little")
+    for index in range(16)
+)
 
 _SYSCALLS = numbered(
     (0,
@@ -89,6 +105,8 @@ X86_64 = Arch(
     sp=SP,
     fp=FP,
     ra=RA,
+    # Section 3.2.1: "Registers %rbp, %rbx and %r12 through %r15 'belong' to the calling function".
+    callee_saved=(3, FP, 12, 13, 14, 15),
     pc_emulator=41,
     flags_emulator=25,
     ra_in_register=False,
@@ -110,8 +128,8 @@ X86_64 = Arch(
         Encoding(InstructionKind.CALL, b"\xe8", b"\xff", "call rel32"),
         Encoding(InstructionKind.CALL, b"\xff\x10", b"\xff\x38", "call r/m64"),
         Encoding(InstructionKind.CALL, b"\xff\x18", b"\xff\x38", "call m16:64"),
-        Encoding(InstructionKind.CLOCK, b"\x0f\x31", b"\xff\xff", "rdtsc"),
-        Encoding(InstructionKind.CLOCK, b"\x0f\x01\xf9", b"\xff\xff\xff", "rdtscp"),
+        *X86_64_LEFT,
+        *(item.encoding for item in X86_64_HANDLED),
         Encoding(InstructionKind.RETURN, b"\xc3", b"\xff", "ret"),
         Encoding(InstructionKind.RETURN, b"\xc2", b"\xff", "ret imm16"),
         Encoding(InstructionKind.RETURN, b"\xcb", b"\xff", "retf"),
@@ -135,10 +153,15 @@ X86_64 = Arch(
         cpu_models={"haswell": 19, "nehalem": 15, "core2duo": 2, "skylake": 21, "epyc": 35},
         # finit and the kernel's MXCSR (Linux arch/x86/kernel/fpu): 0 after the emulator's reset.
         set_registers=((246, 0x37F), (249, 0x1F80)),
-        # sysretq to CPL 3: EFER.SCE, and STAR with the selectors of a flat user segment.
+        # CR0: NE, MP, WP and AM; without NE no x87 exception is raised.
+        or_registers=((50, 0x50022),),
+        # lgdt and sysretq to CPL 3: EFER.SCE, and STAR with Linux's selectors.
         user_entry=UserEntry(
-            code=b"\x48\x0f\x07", msr=248, target=38, flags=(109, 0x202),
-            msrs=((0xC000_0080, 0x501), (0xC000_0081, 0x13 << 48 | 8 << 32)),
+            code=b"\x0f\x01\x15\3\0\0\0" + b"\x48\x0f\x07"
+            + (len(_GDT) - 1).to_bytes(2, "little") + _GDT_PAGE.to_bytes(8, "little"),
+            msr=248, target=38, flags=(109, 0x202),
+            msrs=((0xC000_0080, 0x501), (0xC000_0081, 0x23 << 48 | 0x10 << 32)),
+            table=_GDT, table_page=_GDT_PAGE,
         ),
     ),
     layout=AddressLayout(
@@ -149,14 +172,7 @@ X86_64 = Arch(
         user_end=0x7FFF_FFFF_F000,
     ),
     syscalls=_SYSCALLS,
-    clock_reads=(
-        ClockRead(b"\x0f\x31", b"\xff\xff", registers=((35, 0, 32), (40, 32, 32))),
-        # rcx gets the number of the CPU.
-        ClockRead(
-            b"\x0f\x01\xf9", b"\xff\xff\xff",
-            registers=((35, 0, 32), (40, 32, 32), (38, 64, 32)),
-        ),
-    ),
+    handled=X86_64_HANDLED,
     stat=StatLayout(
         size=144,
         fields={
@@ -164,27 +180,38 @@ X86_64 = Arch(
             "gid": (32, 4), "rdev": (40, 8), "size": (48, 8), "blksize": (56, 8), "blocks": (64, 8),
         },
     ),
-    exceptions=Exceptions(
-        numbers={
-            0: Trap("SIGFPE", "integer division by zero or overflow"),
-            1: Trap("SIGTRAP", "debug exception"),
-            3: Trap("SIGTRAP", "breakpoint"),
-            6: Trap("SIGILL", "undefined instruction"),
-            12: Trap("SIGBUS", "stack segment fault"),
-            13: Trap("SIGSEGV", "privileged instruction or non-canonical address"),
-            16: Trap("SIGFPE", "x87 floating-point exception"),
-            17: Trap("SIGBUS", "misaligned access"),
-            19: Trap("SIGFPE", "SIMD floating-point exception"),
-            128: Trap("SIGSEGV", "system call of the 32-bit interface"),
-        },
-        other=Trap("SIGSEGV", "software interrupt"),
-        halt="SIGSEGV",
-    ),
+    exceptions=X86_64_EXCEPTIONS,
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),
         ra=RegRule(RuleKind.AT_CFA, offset=-8),
         fp=RegRule(RuleKind.AT_CFA, offset=-16),
         sp_offset=0,
     ),
+    # struct rt_sigframe (Linux arch/x86/include/asm/sigframe.h) without its first word, which is
+    # the return address that led to the trampoline: struct ucontext, mcontext at 40.
+    signal_frame=SignalFrame(
+        sp=160,
+        pc=168,
+        registers={
+            **{8 + n: 40 + 8 * n for n in range(8)},
+            5: 104, 4: 112, FP: 120, 3: 128, 1: 136, 0: 144, 2: 152,
+        },
+    ),
+    lazy_binding=LazyBinding(16, {}),  # the link map and the number of the relocation
+    jump_tables=JumpTables(
+        # The operand itself says how large an entry is, by its scale.
+        loads={"mov": 0, "movsxd": 4, "movzx": 1, "movsx": 1, "jmp": 8, "add": 8},
+        comparisons=("cmp",),
+        masks=("and",),
+        aliases={
+            **{"e" + name[1:]: name for name, _ in _GENERAL[:8]},
+            **{f"r{n}d": f"r{n}" for n in range(8, 16)},
+        },
+    ),
     disassembler=(3, 8),
+    flow=X86_64_FLOW,
+    padding=X86_64_PADDING,
+    lookalikes=X86_64_LOOKALIKES,
+    misread=("ud0", "ud1"),
+    relocation=X86_64_RELOCATIONS,
 )  # fmt: skip

@@ -10,9 +10,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from emu.errors import UnwindlabError, UsageError
+from emu.report.output import refuse_inputs
+from emu.report.text import complain, printable
 
 if TYPE_CHECKING:
     from emu.check.options import RunOptions
+    from emu.sweep.result import SweepOptions
 
 _SUFFIXES = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 
@@ -21,7 +24,7 @@ class _Parser(argparse.ArgumentParser):
     """Usage errors are one line and exit status 2, as every other refusal."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: {message} (try '{self.prog} --help')\n")
+        self.exit(2, printable(f"{self.prog}: {message} (try '{self.prog} --help')") + "\n")
 
 
 class _Version(argparse.Action):
@@ -90,6 +93,7 @@ def _run_options(options: argparse.Namespace) -> "RunOptions":
 
     stdin = b""
     if options.stdin:
+        refuse_inputs(options.output, options.stdin)
         try:
             with open(options.stdin, "rb") as file:
                 stdin = file.read()
@@ -162,6 +166,39 @@ def _compare(options: argparse.Namespace) -> int:
     return compare(options.first, options.second, options.format, options.output)
 
 
+def _sweep_options(options: argparse.Namespace) -> "SweepOptions":
+    import os
+
+    from emu.sweep.result import SweepOptions
+
+    return SweepOptions(
+        table=options.table,
+        function=options.function or "",
+        jobs=options.jobs or len(os.sched_getaffinity(0)),
+        seed=options.seed,
+    )
+
+
+def _sweep(options: argparse.Namespace) -> int:
+    from emu.report.sweep import sweep
+
+    return sweep(
+        options.file,
+        _sweep_options(options),
+        options.format,
+        options.output,
+        options.known,
+        options.strict,
+        options.gaps == "fail",
+    )
+
+
+def _mutate(options: argparse.Namespace) -> int:
+    from emu.report.mutate import mutate
+
+    return mutate(options.file, _sweep_options(options), options.format, options.output)
+
+
 def _doctor(options: argparse.Namespace) -> int:
     from emu.report.doctor import doctor
 
@@ -216,6 +253,30 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     _add_output(command)
 
 
+def _add_sweep_options(command: argparse.ArgumentParser) -> None:
+    command.add_argument("file", metavar="FILE", help="a program, a shared library or an object")
+    command.add_argument("--function", metavar="NAME", help="only this one, or that at 0xADDRESS")
+    command.add_argument(
+        "--table", choices=("sframe", "cfi", "auto"), default="auto",
+        help="what to check (auto: sframe if there is one, else cfi)",
+    )  # fmt: skip
+    command.add_argument("--jobs", metavar="N", type=_count, help="processes (one for each CPU)")
+    command.add_argument(
+        "--seed", metavar="N", type=int, default=0, help="of the keys that sign addresses (0)"
+    )
+
+
+def _add_known(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--gaps", choices=("fail", "report"), default="report",
+        help="whether code without a row is a failure (report)",
+    )  # fmt: skip
+    command.add_argument("--known", metavar="FILE", help="TOML file of findings that are expected")
+    command.add_argument(
+        "--strict", action="store_true", help="entries of --known that match nothing fail"
+    )
+
+
 def _add_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("--format", choices=("text", "json"), default="text")
     command.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
@@ -237,14 +298,7 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument(
         "--every", metavar="N", type=_count, help="walk the whole stack at each N-th instruction"
     )
-    command.add_argument(
-        "--gaps", choices=("fail", "report"), default="report",
-        help="whether code without a row is a failure (report)",
-    )  # fmt: skip
-    command.add_argument("--known", metavar="FILE", help="TOML file of findings that are expected")
-    command.add_argument(
-        "--strict", action="store_true", help="entries of --known that match nothing fail"
-    )
+    _add_known(command)
     command.set_defaults(run=_check)
 
     command = commands.add_parser(
@@ -252,6 +306,21 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_run_options(command)
     command.set_defaults(run=_backtrace)
+
+    command = commands.add_parser(
+        "sweep", help="force every way through every function, without running the program"
+    )
+    _add_sweep_options(command)
+    _add_output(command)
+    _add_known(command)
+    command.set_defaults(run=_sweep)
+
+    command = commands.add_parser(
+        "mutate", help="plant single faults in the table, and count those that a sweep sees"
+    )
+    _add_sweep_options(command)
+    _add_output(command)
+    command.set_defaults(run=_mutate)
 
     command = commands.add_parser("dump", help="print a decoded .sframe section and its faults")
     command.add_argument("file", metavar="FILE")
@@ -304,10 +373,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         status: int = options.run(options)
     except UnwindlabError as error:
-        print(f"unwindlab: {error}", file=sys.stderr)
+        complain(f"unwindlab: {error}")
         return 2
     except KeyboardInterrupt:
-        print("unwindlab: interrupted", file=sys.stderr)
+        complain("unwindlab: interrupted")
         return 2
     return status
 

@@ -8,6 +8,7 @@ users do not need, are read when they are asked for.
 
 import os
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -64,6 +65,7 @@ __all__ = [
     "PT_INTERP",
     "PT_LOAD",
     "PT_NOTE",
+    "RELA_SIZE",
     "SHF_ALLOC",
     "SHF_COMPRESSED",
     "SHF_EXECINSTR",
@@ -94,6 +96,7 @@ __all__ = [
     "load_image",
     "parse_image",
     "read_file",
+    "relocation_entries",
 ]
 
 LARGEST_FILE = 2 << 30
@@ -104,6 +107,9 @@ _SYMBOL = np.dtype(
      ("size", "u8")]
 )  # fmt: skip
 _RELA = np.dtype([("offset", "u8"), ("info", "u8"), ("addend", "i8")])
+RELA_SIZE = _RELA.itemsize
+_PIECE = 4096
+"""Entries that are decoded at a time."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -130,6 +136,7 @@ class Image:
     """Empty: the file has none."""
     data: bytes = field(repr=False)
     _lazy: dict[str, tuple[Symbol, ...]] = field(default_factory=dict, repr=False)
+    _found: dict[str, Section | None] = field(default_factory=dict, repr=False)
 
     def section(self, name: str) -> Section | None:
         """The first section of that name."""
@@ -168,32 +175,33 @@ class Image:
         """
         found: list[Relocation] = []
         for table in self.sections:
-            if table.kind != SHT_RELA or table.info != section.index:
-                continue
-            if table.size % _RELA.itemsize:
-                fail(self.path, table.offset, f"{table.name}: {table.size} bytes of relocations")
-            symbols = self._symbol_section()
-            if symbols is None or symbols.index != table.link:
-                if self.kind != "rel":
-                    continue  # relocations of the dynamic linker have their own symbols
-                fail(self.path, table.offset, f"{table.name}: no symbol table {table.link}")
-            entries = np.frombuffer(self.section_bytes(table), _ordered(_RELA, self.byte_order))
-            info = entries["info"]
-            found.extend(
-                map(
-                    Relocation._make,
-                    zip(
-                        entries["offset"].tolist(),
-                        (info & np.uint64(0xFFFF_FFFF)).tolist(),
-                        (info >> np.uint64(32)).tolist(),
-                        entries["addend"].tolist(),
-                        strict=True,
-                    ),
-                )
-            )
+            if table.kind == SHT_RELA and table.info == section.index:
+                found.extend(self.table_relocations(table))
         return found
 
+    def table_relocations(self, table: Section) -> Iterator[Relocation]:
+        """The entries of one SHT_RELA section that names symbols as `symbol` does.
+
+        None of a linked file's table whose symbols are those of the dynamic linker.
+
+        Raises:
+            ImageError: the table is cut or does not refer to the symbol table.
+        """
+        if table.size % RELA_SIZE:
+            fail(self.path, table.offset, f"{table.name}: {table.size} bytes of relocations")
+        symbols = self._symbol_section()
+        if symbols is None or symbols.index != table.link:
+            if self.kind != "rel":
+                return
+            fail(self.path, table.offset, f"{table.name}: no symbol table {table.link}")
+        yield from relocation_entries(self.section_bytes(table), self.byte_order)
+
     def _symbol_section(self) -> Section | None:
+        if "section" not in self._found:
+            self._found["section"] = self._find_symbol_section()
+        return self._found["section"]
+
+    def _find_symbol_section(self) -> Section | None:
         for kind in (SHT_SYMTAB, SHT_DYNSYM):
             for section in self.sections:
                 if section.kind == kind:
@@ -295,6 +303,24 @@ def parse_image(path: str, data: bytes) -> Image:
         build_id=headers.build_id,
         data=data,
     )
+
+
+def relocation_entries(data: bytes, byte_order: ByteOrder) -> Iterator[Relocation]:
+    """Elf64_Rela records, decoded piece by piece: a table may be as large as a file."""
+    entries = np.frombuffer(data, _ordered(_RELA, byte_order))
+    for start in range(0, len(entries), _PIECE):
+        piece = entries[start : start + _PIECE]
+        info = piece["info"]
+        yield from map(
+            Relocation._make,
+            zip(
+                piece["offset"].tolist(),
+                (info & np.uint64(0xFFFF_FFFF)).tolist(),
+                (info >> np.uint64(32)).tolist(),
+                piece["addend"].tolist(),
+                strict=True,
+            ),
+        )
 
 
 def _ordered(dtype: "np.dtype[np.void] | str", byte_order: ByteOrder) -> "np.dtype[np.generic]":

@@ -197,6 +197,14 @@ class Memory:
             self._map[offset : offset + n] for offset, n in self._parts(address, size, READ)
         )
 
+    def read_some(self, address: int, size: int) -> bytes:
+        """At most `size` bytes, as many as one mapping has from there on."""
+        row = self.find(address)
+        if row is None:
+            return b""
+        offset = row[2] + address - row[0]
+        return self._map[offset : offset + min(size, row[1] - address)]
+
     def write(self, address: int, data: bytes, *, force: bool = False) -> None:
         """Store bytes; `force` ignores the write permission (loading a file).
 

@@ -87,9 +87,6 @@ class FunctionNames:
     without size names the addresses up to the next symbol or the end of its section, and
     where there is none either, an untyped symbol in a section of instructions does so (hand
     assembly).
-
-    Raises:
-        ImageError: the symbol table contradicts itself.
     """
 
     def __init__(self, image: Image) -> None:

@@ -23,6 +23,8 @@ class Verdict(IntEnum):
     NO_FDE = 14
     NO_FRE = 15
     REFUSED = 16
+    WRONG_REG = 17
+    """Only a sweep says so: the rule of a callee-saved register other than FP is wrong."""
 
     @property
     def text(self) -> str:
@@ -32,9 +34,9 @@ class Verdict(IntEnum):
     @property
     def is_finding(self) -> bool:
         """The table is wrong here."""
-        return Verdict.WRONG_CFA <= self <= Verdict.LOST_REGISTER
+        return Verdict.WRONG_CFA <= self <= Verdict.LOST_REGISTER or self is Verdict.WRONG_REG
 
     @property
     def is_gap(self) -> bool:
         """The table says nothing here."""
-        return self >= Verdict.NO_MODULE
+        return Verdict.NO_MODULE <= self <= Verdict.REFUSED

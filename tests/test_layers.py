@@ -18,6 +18,7 @@ LAYERS = (
     {"unwind", "machine"},
     {"linux", "truth"},
     {"check"},
+    {"sweep"},
     {"report"},
     {"cli"},
 )
@@ -28,7 +29,10 @@ SIBLINGS = ({"sframe", "cfi"}, {"unwind", "machine"}, {"linux", "truth"})
 """Parts of one layer that must not know each other."""
 
 DOORS = {
-    "capstone": {"emu.report": "disassembly is for people"},
+    "capstone": {
+        "emu.report": "disassembly is for people",
+        "emu.sweep": "lengths and operands of instructions",
+    },
     "elftools": {"emu.image": "ELF", "emu.cfi": ".eh_frame"},
     "lief": {},
     "llvmlite": {"emu.native": "intrinsics are written in its instructions"},
@@ -41,6 +45,7 @@ DOORS = {
         "emu.unwind": "lookup and step",
         "emu.truth": "the shadow stack",
         "emu.check": "the hook",
+        "emu.sweep": "the hook of forced execution",
         "emu.report.doctor": "it says whether the compiler's cache is filled",
     },
     "numpy": {"emu": "blocks that compiled code reads"},

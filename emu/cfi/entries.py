@@ -41,6 +41,8 @@ class Cie:
     """An augmentation that we do not know and that may change how to unwind."""
     key_b: bool = False
     """Return addresses are signed with the second key."""
+    lsda_encoding: int = OMIT
+    """How its functions store the address of their language-specific data (DW_EH_PE_*)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,8 @@ class Fde:
     start: int
     """Offsets of the instructions in the section."""
     end: int
+    data: int
+    """Offset of the augmentation data in the section; they end at `start`."""
 
 
 @dataclass(slots=True)
@@ -133,7 +137,7 @@ def _read_cie(frame: EhFrame, offset: int, position: int, end: int) -> Cie:
     else:
         return_column, position = uleb(data, position, end)
 
-    encoding, signal, key_b, refusal = 0, False, False, ""
+    encoding, lsda_encoding, signal, key_b, refusal = 0, OMIT, False, False, ""
     augmented = augmentation.startswith("z")
     if augmented:
         length, position = uleb(data, position, end)
@@ -144,8 +148,7 @@ def _read_cie(frame: EhFrame, offset: int, position: int, end: int) -> Cie:
             if letter == "R":
                 encoding, position = frame.word(position, 1, start), position + 1
             elif letter == "L":
-                frame.word(position, 1, start)
-                position += 1
+                lsda_encoding, position = frame.word(position, 1, start), position + 1
             elif letter == "P":
                 position = _skip_personality(frame, position, start)
             elif letter in _KNOWN_FLAGS:
@@ -164,7 +167,7 @@ def _read_cie(frame: EhFrame, offset: int, position: int, end: int) -> Cie:
         start = position
     return Cie(
         offset, code_factor, data_factor, return_column, encoding, augmented, signal, start, end,
-        refusal, key_b,
+        refusal, key_b, lsda_encoding,
     )  # fmt: skip
 
 
@@ -182,10 +185,32 @@ def _read_fde(frame: EhFrame, offset: int, cie: Cie, position: int, end: int) ->
         raise CfiError(f"offset {position:#x}: the size of the function is relocated")
     if size < 0 or location.value + size > ADDRESS_MASK:
         raise CfiError(f"offset {position:#x}: {size:#x} bytes exceed the address space")
-    position = behind
+    start = data = behind
     if cie.augmented:
-        length, position = uleb(frame.data, position, end)
-        if length > end - position:
-            raise CfiError(f"offset {position:#x}: {length:#x} bytes of augmentation are cut off")
-        position += length
-    return Fde(offset, cie, location, size, position, end)
+        length, data = uleb(frame.data, behind, end)
+        if length > end - data:
+            raise CfiError(f"offset {data:#x}: {length:#x} bytes of augmentation are cut off")
+        start = data + length
+    return Fde(offset, cie, location, size, start, end, data)
+
+
+def read_lsda(frame: EhFrame, fde: Fde) -> Pointer | None:
+    """Where a function's language-specific data area is; None: it has none.
+
+    It is not read with the function, whose rows do not depend on it. A null pointer says that
+    this function of several under one CIE has none; whatever its base, it is stored as 0, in a
+    relocatable object without a relocation.
+
+    Raises:
+        CfiError: the pointer cannot be read, or not be told from what an unknown letter of the
+            augmentation has there.
+    """
+    if fde.cie.refusal:
+        raise CfiError(fde.cie.refusal)
+    encoding = fde.cie.lsda_encoding
+    if encoding == OMIT:
+        return None
+    stored, _ = frame.plain(fde.data, fde.start, encoding)
+    if not stored and fde.data not in frame.targets:
+        return None
+    return frame.pointer(fde.data, fde.start, encoding)[0]

@@ -11,10 +11,12 @@ from arch.descriptor import Arch
 from arch.row import Row
 from emu.cfi.entries import Fde, read_entries
 from emu.cfi.reading import EhFrame
-from emu.cfi.rules import State, initial_state, run
+from emu.cfi.rules import Span, State, initial_state, run
 from emu.cfi.translate import Repeated, Translation, Translator
 from emu.tables import FunctionRows, NoRow
 from emu.verdict import Verdict
+
+_INSIDE = NoRow(Verdict.REFUSED, "repeated rows that begin inside a block")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +35,9 @@ class Described:
 
     fde: Fde
     functions: tuple[FunctionRows, ...]
+    states: tuple[Span, ...]
+    """If other registers are followed, what lies behind the rows: ascending offsets from 0, and
+    each state that is a row, or the reason why it is none."""
 
 
 def read_functions(frame: EhFrame, arch: Arch, code_at_zero: bool = False) -> Reading:
@@ -46,18 +51,25 @@ def read_functions(frame: EhFrame, arch: Arch, code_at_zero: bool = False) -> Re
         arch: roles and numbers of the registers.
         code_at_zero: address 0 lies in executable code of the linked file.
     """
-    described, faults = describe(frame, arch, code_at_zero)
+    return in_order(*describe(frame, arch, code_at_zero))
+
+
+def in_order(described: list[Described], faults: tuple[str, ...]) -> Reading:
+    """The functions of all FDEs, sorted."""
     functions = [function for one in described for function in one.functions]
     functions.sort(key=lambda function: (function.section, function.start))
     return Reading(tuple(functions), faults)
 
 
 def describe(
-    frame: EhFrame, arch: Arch, code_at_zero: bool = False
+    frame: EhFrame, arch: Arch, code_at_zero: bool = False, others: tuple[int, ...] = ()
 ) -> tuple[list[Described], tuple[str, ...]]:
     """Each FDE with its functions, in the order of the section, and the faults.
 
-    What is left out, and the arguments, are those of `read_functions`.
+    What is left out, and the first arguments, are those of `read_functions`.
+
+    Args:
+        others: DWARF numbers of registers to follow beside SP, FP and RA.
     """
     entries = read_entries(frame)
     translator = Translator(arch)
@@ -69,34 +81,53 @@ def describe(
             continue
         cie = fde.cie
         if cie.offset not in initial:
-            initial[cie.offset] = initial_state(frame, cie, arch)
-        rows = _function(frame, fde, initial[cie.offset], arch, translator)
-        described.append(Described(fde, tuple(rows)))
+            initial[cie.offset] = initial_state(frame, cie, arch, others)
+        states = _states(frame, fde, initial[cie.offset], arch, others)
+        spans = _translated(fde, states, translator)
+        kept = tuple(states) if others else ()
+        described.append(Described(fde, tuple(_functions(fde, spans)), kept))
     return described, tuple(entries.faults)
 
 
-def _function(
-    frame: EhFrame, fde: Fde, initial: State | NoRow, arch: Arch, translator: Translator
-) -> Iterator[FunctionRows]:
-    """The rows of one FDE, cut where repeated rows begin and end."""
-    spans: list[tuple[int, Translation]] = []
+def _states(
+    frame: EhFrame, fde: Fde, initial: State | NoRow, arch: Arch, others: tuple[int, ...]
+) -> list[Span]:
+    """The states of one FDE, or the reason why nothing of it can be followed."""
     if fde.cie.refusal:
-        spans.append((0, NoRow(Verdict.REFUSED, fde.cie.refusal)))
-    elif fde.cie.return_column != arch.ra:
+        return [(0, NoRow(Verdict.REFUSED, fde.cie.refusal))]
+    if fde.cie.return_column != arch.ra:
         reason = f"the return address is in column {fde.cie.return_column}"
-        spans.append((0, NoRow(Verdict.REFUSED, reason)))
-    elif isinstance(initial, NoRow):
-        spans.append((0, initial))
-    else:
-        for offset, state in run(frame, fde, initial, arch):
-            row: Translation = (
-                state if isinstance(state, NoRow) else translator.translate(state, fde.cie.signal)
-            )
-            if isinstance(row, Repeated) and (fde.location.value + offset) % row.size:
-                row = NoRow(Verdict.REFUSED, "repeated rows that begin inside a block")
-            if not spans or spans[-1][1] != row:
-                spans.append((offset, row))
+        return [(0, NoRow(Verdict.REFUSED, reason))]
+    if isinstance(initial, NoRow):
+        return [(0, initial)]
+    return run(frame, fde, initial, arch, others)
 
+
+def _translated(
+    fde: Fde, states: list[Span], translator: Translator
+) -> list[tuple[int, Translation]]:
+    """The different rows of one FDE; `states` then has the reason where there is none."""
+    spans: list[tuple[int, Translation]] = []
+    signal = fde.cie.signal
+    last: Translation | None = None
+    for index, (offset, state) in enumerate(states):
+        row: Translation
+        if isinstance(state, NoRow):
+            row = state
+        else:
+            row = translator.translate(state._replace(others=()) if state.others else state, signal)
+            if isinstance(row, Repeated) and (fde.location.value + offset) % row.size:
+                row = _INSIDE
+            if isinstance(row, NoRow):
+                states[index] = offset, row
+        if row is not last:
+            spans.append((offset, row))
+            last = row
+    return spans
+
+
+def _functions(fde: Fde, spans: list[tuple[int, Translation]]) -> Iterator[FunctionRows]:
+    """The rows of one FDE, cut where repeated rows begin and end."""
     pieces: list[tuple[int, list[int], list[Row | NoRow], int]] = []
     for offset, row in spans:
         if isinstance(row, Repeated):

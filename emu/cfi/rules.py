@@ -1,7 +1,8 @@
 """The row machine: call-frame instructions -> the rules that hold at each offset.
 
 DWARF 5 sections 6.4.1 to 6.4.3. Only the CFA and the rules of the return address, FP and
-SP are followed; what happens to any other register cannot change a row. The signature
+SP are followed, for what happens to any other register cannot change a row; and those of other
+registers where the caller names them (emu.cfi.saved). The signature
 state of the return address is one more pseudo register, so remember and restore include
 it (AADWARF64, sections 4.1 and 5.3 "RA_SIGN_STATE").
 """
@@ -69,6 +70,13 @@ class State(NamedTuple):
     """The return address carries a signature."""
     refusal: str = ""
     """Something was said that we cannot follow."""
+    others: tuple[tuple[int, Rule], ...] = ()
+    """Of the other registers that are followed, in their order: number and rule, if it has one."""
+
+    @property
+    def outermost(self) -> bool:
+        """The return address is undefined: the stack ends (DWARF 5 section 6.4.4)."""
+        return self.ra is not None and self.ra.kind is RuleIs.UNDEFINED
 
 
 Span: TypeAlias = tuple[int, State | NoRow]
@@ -91,10 +99,14 @@ class Machine:
         arch: the registers that matter.
         cie: its data alignment factor scales offsets.
         initial: the state that DW_CFA_restore goes back to; None inside a CIE itself.
+        others: registers to follow beside the three roles.
     """
 
-    def __init__(self, arch: Arch, cie: Cie, initial: State | None) -> None:
+    def __init__(
+        self, arch: Arch, cie: Cie, initial: State | None, others: tuple[int, ...] = ()
+    ) -> None:
         self._arch = arch
+        self._others = others
         self._factor = cie.data_factor
         self._initial: dict[int, Rule | None] | None = None
         self._initial_signed = False
@@ -108,14 +120,18 @@ class Machine:
     def state(self) -> State:
         """The rules that hold now."""
         rules, arch = self._rules, self._arch
-        return State(
-            self._cfa, rules[arch.ra], rules[arch.fp], rules[arch.sp], self._signed, self._refusal
-        )
+        ra, fp, sp = rules[arch.ra], rules[arch.fp], rules[arch.sp]
+        if not self._others:
+            return State(self._cfa, ra, fp, sp, self._signed, self._refusal)
+        others = [(n, rule) for n in self._others if (rule := rules[n]) is not None]
+        return State(self._cfa, ra, fp, sp, self._signed, self._refusal, tuple(others))
 
     def _set_state(self, state: State) -> None:
         arch = self._arch
         self._cfa, self._signed, self._refusal = state.cfa, state.signed, state.refusal
         self._rules = {arch.ra: state.ra, arch.fp: state.fp, arch.sp: state.sp}
+        if self._others:
+            self._rules |= dict.fromkeys(self._others) | dict(state.others)
 
     def execute(self, instruction: Instruction) -> None:
         """Apply an instruction that does not move the location.
@@ -183,7 +199,9 @@ class Machine:
         self, register: int, kind: RuleIs, value: int = 0, expression: bytes = b""
     ) -> None:
         if register in self._rules:
-            _check_offset(value)
+            # What is said of another register makes no row corrupt, followed or not.
+            if register not in self._others:
+                _check_offset(value)
             self._rules[register] = Rule(kind, value, expression)
         elif register == RA_SIGN_STATE and self._arch.sframe.pauth:
             self._refusal = "the signature state has a rule of its own"
@@ -211,9 +229,11 @@ def _check_offset(value: int) -> None:
         raise CfiError("an offset exceeds 64 bits")
 
 
-def initial_state(frame: EhFrame, cie: Cie, arch: Arch) -> State | NoRow:
+def initial_state(
+    frame: EhFrame, cie: Cie, arch: Arch, others: tuple[int, ...] = ()
+) -> State | NoRow:
     """The state that the CIE's initial instructions make, or CORRUPT with the reason."""
-    machine = Machine(arch, cie, None)
+    machine = Machine(arch, cie, None, others)
     try:
         for instruction in decode(frame, cie.start, cie.end, cie.encoding):
             machine.execute(instruction)
@@ -222,7 +242,9 @@ def initial_state(frame: EhFrame, cie: Cie, arch: Arch) -> State | NoRow:
     return machine.state
 
 
-def run(frame: EhFrame, fde: Fde, initial: State, arch: Arch) -> list[Span]:
+def run(
+    frame: EhFrame, fde: Fde, initial: State, arch: Arch, others: tuple[int, ...] = ()
+) -> list[Span]:
     """The states of a function by ascending offset, the first at 0.
 
     Only the last state at an offset is kept. Where an instruction cannot be followed, the
@@ -230,7 +252,7 @@ def run(frame: EhFrame, fde: Fde, initial: State, arch: Arch) -> list[Span]:
     places behind the end of the function are not read.
     """
     spans: list[Span] = []
-    machine = Machine(arch, fde.cie, initial)
+    machine = Machine(arch, fde.cie, initial, others)
     offset, changed = 0, True
     try:
         for instruction in decode(frame, fde.start, fde.end, fde.cie.encoding):

@@ -32,18 +32,22 @@ def cfi_table(image: Image) -> Table | None:
         CfiError: the file is for a machine that has no descriptor.
         ImageError: the symbol or relocation table contradicts itself.
     """
-    section = image.section(SECTION_NAME)
-    reading = read_image(image)
-    if section is None or reading is None:
+    frame = read_frame(image)
+    if frame is None:
         return None
+    return as_table(frame, read_functions(frame, arch_of(image), code_at_zero(image)))
+
+
+def as_table(frame: EhFrame, reading: Reading) -> Table:
+    """What was read of a section."""
     corrupt = reading.faults[0] if reading.faults and not reading.functions else ""
-    return Table("cfi", reading.functions, section.size, corrupt)
+    return Table("cfi", reading.functions, len(frame.data), corrupt)
 
 
 def read_image(image: Image) -> Reading | None:
     """Functions and faults of the file's .eh_frame; None and errors as `cfi_table`."""
-    frame = _frame(image)
-    return None if frame is None else read_functions(frame, _arch(image), _code_at_zero(image))
+    frame = read_frame(image)
+    return None if frame is None else read_functions(frame, arch_of(image), code_at_zero(image))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +74,11 @@ def read_described(
         gas_version: SFrame version whose assembler is asked what it would refuse. The linker's
             own description of a procedure linkage table, which repeats, it never sees.
     """
-    frame = _frame(image)
+    frame = read_frame(image)
     if frame is None:
         return None
-    arch = _arch(image)
-    described, faults = describe(frame, arch, _code_at_zero(image))
+    arch = arch_of(image)
+    described, faults = describe(frame, arch, code_at_zero(image))
     return tuple(
         DescribedFunction(
             one.functions,
@@ -88,7 +92,8 @@ def read_described(
     ), faults
 
 
-def _frame(image: Image) -> EhFrame | None:
+def read_frame(image: Image) -> EhFrame | None:
+    """The section with what its relocations point to; None and errors as `cfi_table`."""
     section = image.section(SECTION_NAME)
     if section is None:
         return None
@@ -105,7 +110,8 @@ def _frame(image: Image) -> EhFrame | None:
     )
 
 
-def _arch(image: Image) -> Arch:
+def arch_of(image: Image) -> Arch:
+    """The file's machine; an error as `cfi_table`'s where nothing is known of it."""
     if image.arch is None:
         raise CfiError(f"{image.path}: no descriptor for ELF machine {image.machine}")
     return image.arch
@@ -126,6 +132,7 @@ def _targets(image: Image, section: Section) -> dict[int, Target]:
     return targets
 
 
-def _code_at_zero(image: Image) -> bool:
+def code_at_zero(image: Image) -> bool:
+    """Whether an FDE at address 0 is a function and not what the linker leaves of one."""
     wanted = SHF_ALLOC | SHF_EXECINSTR
     return any(s.flags & wanted == wanted and s.addr == 0 and s.size for s in image.sections)

@@ -1,6 +1,7 @@
 """Rules of DWARF -> `Row`: what of them an unwinder of three registers can follow.
 
 What it cannot follow becomes REFUSED with the reason, a gap; nothing is approximated.
+The rule of any other register becomes a `RegRule` in the same way.
 """
 
 from collections.abc import Sequence
@@ -8,7 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from arch.descriptor import Arch
-from arch.row import KEEP, CfaRule, RegRule, Row, RuleKind
+from arch.row import KEEP, UNKNOWN, CfaRule, RegRule, Row, RuleKind
 from emu.cfi.expression import Location, Stepped, recognise
 from emu.cfi.rules import Cfa, ExpressionCfa, RegisterCfa, Rule, RuleIs, State
 from emu.tables import NoRow
@@ -34,15 +35,25 @@ class _Refused(Exception):
 
 
 class Translator:
-    """Turns states into rows, each different one once: most functions share a few dozen."""
+    """Turns states into rows, each different one once: most functions share a few dozen.
 
-    def __init__(self, arch: Arch) -> None:
+    Args:
+        arch: roles and numbers of the registers.
+        saved: rules may name the registers that only hold callee-saved values.
+    """
+
+    def __init__(self, arch: Arch, saved: bool = False) -> None:
         self._arch = arch
+        self._readable = arch.saved_register if saved else arch.register
         self._pc = None if arch.ra_in_register else arch.ra
         self._known: dict[tuple[State, bool], Translation] = {}
+        self._rows: dict[Translation, Translation] = {}
 
     def translate(self, state: State, signal: bool) -> Translation:
-        """The row of a state; REFUSED or CORRUPT with the reason where there is none."""
+        """The row of a state; REFUSED or CORRUPT with the reason where there is none.
+
+        Equal ones are one object.
+        """
         key = (state, signal)
         row = self._known.get(key)
         if row is None:
@@ -50,16 +61,24 @@ class Translator:
                 row = self._translate(state, signal)
             except _Refused as refused:
                 row = NoRow(Verdict.REFUSED, str(refused))
-            self._known[key] = row
+            row = self._known[key] = self._rows.setdefault(row, row)
         return row
+
+    def rule(self, register: int, rule: Rule) -> RegRule:
+        """The rule of a register that rows do not have; UNKNOWN where it cannot be followed."""
+        try:
+            if rule.kind is RuleIs.OFFSET:
+                self._check_offsets(Location(register, rule.value), "")
+            return self._register(rule, register, "")
+        except _Refused:
+            return UNKNOWN
 
     def _translate(self, state: State, signal: bool) -> Translation:
         if state.refusal:
             raise _Refused(state.refusal)
         if state.cfa is None:
             return NoRow(Verdict.CORRUPT, "no rule for the CFA")
-        outermost = state.ra is not None and state.ra.kind is RuleIs.UNDEFINED
-        if outermost:
+        if state.outermost:
             return self._outermost(state, signal)
         meaning = self._cfa(state.cfa)
         if isinstance(meaning, Stepped):
@@ -113,7 +132,7 @@ class Translator:
         return KEEP if rule is None else self._register(rule, arch.ra, "RA")
 
     def _register(self, rule: Rule, own: int, role: str) -> RegRule:
-        """The rule of the return address or of FP, whose own number is `own`."""
+        """The rule of the register with the number `own`."""
         match rule.kind:
             case RuleIs.SAME_VALUE:
                 return KEEP
@@ -179,7 +198,7 @@ class Translator:
             raise _Refused(f"SP of the caller has a rule of its own ({rule.kind.name.lower()})")
 
     def _check_register(self, register: int, role: str) -> None:
-        if self._arch.register(register) is None:
+        if self._readable(register) is None:
             raise _Refused(f"{role} by register {register}, which cannot be read")
 
     @staticmethod

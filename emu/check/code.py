@@ -1,12 +1,22 @@
-"""What stands at an address: module range, record, kind of instruction, function."""
+"""What stands at an address: module range, record, kind of instruction, function, word.
+
+Also the calls that only seem to fetch the PC, those into the function that makes them; and
+the events that are noted of an address.
+"""
 
 import numba
 
 from emu.check import state as s
-from emu.memory import BUFFER, WRITE, find_mapping
-from emu.native import load8, load64, store8, store32, store64
-from emu.truth.classify import classify
+from emu.memory import BUFFER, WRITE, find_mapping, host_address
+from emu.native import call_reg_read, load8, load32, load64, store8, store32, store64, swap64
+from emu.truth import shadow as t
+from emu.truth.classify import add_frame, classify
 from emu.unwind.lookup import lookup
+from emu.unwind.step import CFA, DONE, FP, RA
+
+CALL_PC = t.FRAME_BYTES
+"""In a fetch of the PC, behind the frame that it would have pushed: where the call stands."""
+_FETCH_BYTES = 8 * t.FETCH_WORDS
 
 
 @numba.njit(cache=True)
@@ -81,3 +91,167 @@ def prepare(state: int, span: int, record: int, pc: int, size: int) -> int:
         flags |= s.PREPARED
     store8(record + s.C_FLAGS, flags)
     return flags
+
+
+@numba.njit(cache=True, forceinline=True)
+def frame_at(truth: int, depth: int) -> int:
+    """Address of frame `depth` - 1 of the current stack."""
+    return load64(truth + 8 * t.FRAMES) + t.FRAME_BYTES * (depth - 1)
+
+
+@numba.njit(cache=True)
+def read_register(state: int, place: int, number: int) -> int:
+    """A register of the live machine: from host memory, or through the emulator."""
+    if place:
+        return load64(place)
+    result = load64(state + 8 * s.RESULT)
+    call_reg_read(load64(state + 8 * s.REG_READ), load64(state + 8 * s.ENGINE), number, result)
+    return load64(result)
+
+
+@numba.njit(cache=True)
+def entered_with(state: int, sp: int) -> int:
+    """The return address of a function that is entered with this SP; -1: it cannot be read."""
+    truth = load64(state + 8 * s.TRUTH)
+    if load64(truth + 8 * t.RA_IN_REGISTER):
+        register = load64(truth + 8 * t.RA_NUMBER)
+        return read_register(
+            state,
+            load64(load64(state + 8 * s.REGISTER_PLACES) + 8 * register),
+            load64(load64(state + 8 * s.REGISTER_NUMBERS) + 8 * register),
+        )
+    slot = host_address(load64(state + 8 * s.MEMORY), sp)
+    if slot == 0:
+        return -1
+    return swap64(load64(slot)) if load64(state + 8 * s.SWAP) else load64(slot)
+
+
+@numba.njit(cache=True)
+def fetch_pc(truth: int, sp: int) -> None:
+    """The instruction before was a call into its own function: keep what it would have pushed.
+
+    It is a call, and no fetch, where another function is entered with its return address
+    and SP: by a stub that jumps there, to keep the processor from speculating.
+    """
+    cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
+    count = load64(truth + 8 * t.FETCH_COUNT)
+    at = truth + 8 * t.FETCHES + _FETCH_BYTES * count
+    while count > 0 and load64(at - _FETCH_BYTES + t.CFA) <= cfa:
+        at -= _FETCH_BYTES
+        count -= 1
+    if count == t.MOST_FETCHES:
+        at -= _FETCH_BYTES
+        count -= 1
+    store64(at + t.RA, load64(truth + 8 * t.NEXT_PC))
+    store64(at + t.CFA, cfa)
+    store64(at + t.FP, load64(truth + 8 * t.PREVIOUS_FP))
+    store64(at + t.OWNER, load64(truth + 8 * t.PREVIOUS_OWNER))
+    store64(at + CALL_PC, load64(truth + 8 * t.PREVIOUS_PC))
+    store64(truth + 8 * t.FETCH_COUNT, count + 1)
+
+
+@numba.njit(cache=True)
+def push_fetch(truth: int, sp: int, ra: int) -> int:
+    """A function is entered with this state: push the call that seemed to fetch the PC.
+
+    Returns its address, or 0 where none was made with that return address.
+    """
+    cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
+    count = load64(truth + 8 * t.FETCH_COUNT)
+    while count > 0:
+        count -= 1
+        at = truth + 8 * t.FETCHES + _FETCH_BYTES * count
+        if load64(at + t.CFA) == cfa and load64(at + t.RA) == ra:
+            store64(truth + 8 * t.FETCH_COUNT, 0)
+            store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
+            pushed = add_frame(truth, ra, cfa, load64(at + t.FP), load64(at + t.OWNER))
+            return at if pushed else 0
+    return 0
+
+
+@numba.njit(cache=True)
+def push_linked(state: int, sp: int, ra: int) -> int:
+    """A function is entered by a jump out of the one that it is to return to: that is a call.
+
+    Its return address was stored or loaded by other means. It is certain (2) where that is
+    the address behind the jump. Elsewhere in the function that jumps it may be what a call
+    has left in the register, unless SP is that of a function that has no frame (1).
+    """
+    truth = load64(state + 8 * s.TRUTH)
+    cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
+    depth = load64(truth + 8 * t.DEPTH)
+    owner = load64(truth + 8 * t.PREVIOUS_OWNER)
+    behind = ra != 0 and ra == load64(truth + 8 * t.NEXT_PC)
+    if not behind:
+        frame = frame_at(truth, depth)
+        if depth > 0 and (load64(frame + t.CFA) != cfa or load64(frame + t.RA) == ra):
+            return 0
+        span = find_range(state, ra)
+        function = function_at(span, ra - load64(span + s.R_BIAS)) if span else 0
+        if not load64(truth + 8 * t.RA_IN_REGISTER) or function == 0:
+            return 0
+        if load64(function + 16) != owner:
+            return 0
+    store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
+    add_frame(truth, ra, cfa, load64(truth + 8 * t.PREVIOUS_FP), owner)
+    return 2 if behind else 1
+
+
+@numba.njit(cache=True)
+def note(state: int, pc: int, size: int, key: int, code: int, depth: int, computed: int) -> None:
+    """Count an event, of frame `depth` - 1 if there is one."""
+    frame = frame_at(load64(state + 8 * s.TRUTH), depth) if depth > 0 else 0
+    note_frame(state, pc, size, key, code, frame, computed, load64(state + 8 * s.EXECUTED))
+
+
+@numba.njit(cache=True)
+def note_frame(
+    state: int, pc: int, size: int, key: int, code: int, frame: int, computed: int, executed: int
+) -> None:
+    """Count an event; the first of its kind keeps what was wanted and what was got.
+
+    Args:
+        frame: what was wanted, or 0.
+        computed: there is something that was got.
+        executed: number of the instruction.
+    """
+    heads = load64(state + 8 * s.HEADS)
+    head = heads + 4 * (((pc ^ (key << 20)) * -7046029254386353131 >> 48) & (s.HEAD_COUNT - 1))
+    events = load64(state + 8 * s.EVENTS)
+    number = load32(head)
+    while number:
+        event = events + s.EVENT_BYTES * number
+        if load64(event + s.E_PC) == pc and load64(event + s.E_KEY) == key:
+            store64(event + s.E_COUNT, load64(event + s.E_COUNT) + 1)
+            return
+        number = load64(event + s.E_NEXT)
+    number = load64(state + 8 * s.EVENT_COUNT) + 1
+    if number >= load64(state + 8 * s.EVENT_CAPACITY):
+        store64(state + 8 * s.EVENTS_LOST, load64(state + 8 * s.EVENTS_LOST) + 1)
+        return
+    store64(state + 8 * s.EVENT_COUNT, number)
+    event = events + s.EVENT_BYTES * number
+    store64(event + s.E_PC, pc)
+    store64(event + s.E_KEY, key)
+    store64(event + s.E_COUNT, 1)
+    store64(event + s.E_NEXT, load32(head))
+    store64(event + s.E_ROW, code)
+    store64(event + s.E_SIZE, size)
+    store64(event + s.E_FIRST, executed)
+    store32(head, number)
+    result = load64(state + 8 * s.RESULT)
+    store64(event + s.E_DONE, (load64(result + DONE) if computed else 0) | (frame != 0) << 8)
+    if computed:
+        store64(event + s.E_GOT_CFA, load64(result + CFA))
+        store64(event + s.E_GOT_RA, load64(result + RA))
+        store64(event + s.E_GOT_FP, load64(result + FP))
+    if frame:
+        store64(event + s.E_WANT_CFA, load64(frame + t.CFA))
+        store64(event + s.E_WANT_RA, load64(frame + t.RA))
+        store64(event + s.E_WANT_FP, load64(frame + t.FP))
+
+
+@numba.njit(cache=True)
+def count(counters: int, verdict: int) -> None:
+    """One more of a verdict."""
+    store64(counters + 8 * verdict, load64(counters + 8 * verdict) + 1)

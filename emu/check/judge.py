@@ -3,14 +3,14 @@
 import numba
 
 from arch import RuleKind
+from arch.descriptor import InstructionKind
 from emu.check import state as s
-from emu.check.code import find_range, record_at
+from emu.check.code import count, find_range, frame_at, note_frame, record_at
+from emu.check.code import note as note
+from emu.check.code import read_register as read_register
 from emu.memory import CHANGES
-from emu.native import call_reg_read, load8, load32, load64, store8, store32, store64
-from emu.truth.shadow import CALLER_SP, DEPTH, FRAME_BYTES, FRAMES, PREVIOUS_PC
-from emu.truth.shadow import CFA as FRAME_CFA
-from emu.truth.shadow import FP as FRAME_FP
-from emu.truth.shadow import RA as FRAME_RA
+from emu.native import load8, load32, load64, store8, store32, store64
+from emu.truth import shadow as t
 from emu.unwind.lookup import lookup
 from emu.unwind.packed import (
     BASE_SP,
@@ -36,20 +36,11 @@ _WRONG_FP = int(Verdict.WRONG_FP)
 _WRONG_END = int(Verdict.WRONG_END)
 _REFUSED = int(Verdict.REFUSED)
 _NO_MODULE = int(Verdict.NO_MODULE)
+_RETURN = int(InstructionKind.RETURN)
 _KEEP = int(RuleKind.KEEP)
 _AT_CFA = int(RuleKind.AT_CFA)
 _REGISTER = int(RuleKind.REGISTER)
 _UNKNOWN = int(RuleKind.UNKNOWN)
-
-
-@numba.njit(cache=True)
-def read_register(state: int, place: int, number: int) -> int:
-    """A register of the live machine: from host memory, or through the emulator."""
-    if place:
-        return load64(place)
-    result = load64(state + 8 * s.RESULT)
-    call_reg_read(load64(state + 8 * s.REG_READ), load64(state + 8 * s.ENGINE), number, result)
-    return load64(result)
 
 
 @numba.njit(cache=True)
@@ -65,40 +56,76 @@ def fetch(state: int, register: int) -> None:
 
 
 @numba.njit(cache=True, forceinline=True)
-def judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> int:
-    """One step from (sp, fp), compared with frame `depth` - 1 of the shadow stack."""
-    result = load64(state + 8 * s.RESULT)
+def follow(state: int, row: int, sp: int, fp: int, topmost: int) -> int:
+    """One step from (sp, fp)."""
     if topmost and load64(row + NEEDS):
         fetch(state, load64(row + CFA_REGISTER))
         fetch(state, load64(row + RA_REGISTER))
         fetch(state, load64(row + FP_REGISTER))
-    found = step(
+    return step(
         row, sp, fp, load64(state + 8 * s.REGISTERS), load64(state + 8 * s.MEMORY),
-        load64(state + 8 * s.SWAP), topmost, result,
+        load64(state + 8 * s.SWAP), topmost, load64(state + 8 * s.RESULT),
     )  # fmt: skip
-    if found == _REFUSED:
-        return found
-    if depth == 0:
-        # The truth has ended; so must the row, or what it yields has no caller.
-        if found == _OUTERMOST or (found == _EXACT and load64(result + RA) == 0):
-            return _OUTERMOST
-        return _WRONG_END
-    if found == _OUTERMOST:
-        return _WRONG_END
-    if found != _EXACT:
-        return found
-    truth = load64(state + 8 * s.TRUTH)
-    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
-    if (
-        load64(result + CFA) != load64(frame + FRAME_CFA)
-        and load64(row + FLAGS) & CFA_IS_BOUND == 0
-    ):
+
+
+@numba.njit(cache=True, forceinline=True)
+def against(state: int, row: int, frame: int) -> int:
+    """A step that has succeeded, compared with a frame."""
+    result = load64(state + 8 * s.RESULT)
+    if load64(result + CFA) != load64(frame + t.CFA) and load64(row + FLAGS) & CFA_IS_BOUND == 0:
         return _WRONG_CFA
-    if load64(result + RA) != load64(frame + FRAME_RA):
+    if load64(result + RA) != load64(frame + t.RA):
         return _WRONG_RA
-    if load64(result + FP) != load64(frame + FRAME_FP) and load64(row + FP_KIND) != _UNKNOWN:
+    if load64(result + FP) != load64(frame + t.FP) and load64(row + FP_KIND) != _UNKNOWN:
         return _WRONG_FP
     return _EXACT
+
+
+@numba.njit(cache=True)
+def _fetched(state: int, row: int) -> bool:
+    """The row takes for a call what seems to be a fetch of the PC, and may be right."""
+    truth = load64(state + 8 * s.TRUTH)
+    for number in range(load64(truth + 8 * t.FETCH_COUNT)):
+        if against(state, row, truth + 8 * (t.FETCHES + t.FETCH_WORDS * number)) == _EXACT:
+            return True
+    return False
+
+
+@numba.njit(cache=True, forceinline=True)
+def _ends(state: int, found: int) -> bool:
+    """By a step the stack ends here: it says so, or what it yields has no caller."""
+    none = found == _EXACT and load64(load64(state + 8 * s.RESULT) + RA) == 0
+    return none or found == _OUTERMOST
+
+
+@numba.njit(cache=True, forceinline=True)
+def compare(state: int, row: int, found: int, depth: int) -> int:
+    """The verdict of a step, by frame `depth` - 1 of the shadow stack."""
+    truth = load64(state + 8 * s.TRUTH)
+    if found == _REFUSED:
+        return found
+    if depth > 0 and found == _EXACT:
+        verdict = against(state, row, frame_at(truth, depth))
+    elif depth > 0 and found != _OUTERMOST:
+        return found
+    elif depth == 1 and load64(truth + 8 * t.BOTTOM) >= t.ENTERED:
+        # The first function of a stack may say that nothing has called it.
+        store64(truth + 8 * t.BOTTOM, t.MARKED)
+        return _OUTERMOST
+    elif depth == 0 and _ends(state, found):
+        return _OUTERMOST
+    else:
+        unknown = depth == 0 and load64(truth + 8 * t.BOTTOM) == t.UNKNOWN
+        verdict = _REFUSED if unknown else _WRONG_END
+    if verdict != _EXACT and found == _EXACT and load64(truth + 8 * t.FETCH_COUNT):
+        return _EXACT if _fetched(state, row) else verdict
+    return verdict
+
+
+@numba.njit(cache=True, forceinline=True)
+def judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> int:
+    """One step from (sp, fp), compared with frame `depth` - 1 of the shadow stack."""
+    return compare(state, row, follow(state, row, sp, fp, topmost), depth)
 
 
 @numba.njit(cache=True, forceinline=True)
@@ -147,60 +174,18 @@ def memorise(state: int, row: int, fp: int) -> None:
 
 
 @numba.njit(cache=True)
-def note(state: int, pc: int, size: int, key: int, code: int, depth: int, computed: int) -> None:
-    """Count an event; the first of its kind keeps what was wanted and what was got."""
-    heads = load64(state + 8 * s.HEADS)
-    head = heads + 4 * (((pc ^ (key << 20)) * -7046029254386353131 >> 48) & (s.HEAD_COUNT - 1))
-    events = load64(state + 8 * s.EVENTS)
-    number = load32(head)
-    while number:
-        event = events + s.EVENT_BYTES * number
-        if load64(event + s.E_PC) == pc and load64(event + s.E_KEY) == key:
-            store64(event + s.E_COUNT, load64(event + s.E_COUNT) + 1)
-            return
-        number = load64(event + s.E_NEXT)
-    number = load64(state + 8 * s.EVENT_COUNT) + 1
-    if number >= load64(state + 8 * s.EVENT_CAPACITY):
-        store64(state + 8 * s.EVENTS_LOST, load64(state + 8 * s.EVENTS_LOST) + 1)
-        return
-    store64(state + 8 * s.EVENT_COUNT, number)
-    event = events + s.EVENT_BYTES * number
-    store64(event + s.E_PC, pc)
-    store64(event + s.E_KEY, key)
-    store64(event + s.E_COUNT, 1)
-    store64(event + s.E_NEXT, load32(head))
-    store64(event + s.E_ROW, code)
-    store64(event + s.E_SIZE, size)
-    store64(event + s.E_FIRST, load64(state + 8 * s.EXECUTED))
-    store32(head, number)
-    result = load64(state + 8 * s.RESULT)
-    store64(event + s.E_DONE, (load64(result + DONE) if computed else 0) | (depth > 0) << 8)
-    if computed:
-        store64(event + s.E_GOT_CFA, load64(result + CFA))
-        store64(event + s.E_GOT_RA, load64(result + RA))
-        store64(event + s.E_GOT_FP, load64(result + FP))
-    if depth > 0:
-        truth = load64(state + 8 * s.TRUTH)
-        frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
-        store64(event + s.E_WANT_CFA, load64(frame + FRAME_CFA))
-        store64(event + s.E_WANT_RA, load64(frame + FRAME_RA))
-        store64(event + s.E_WANT_FP, load64(frame + FRAME_FP))
+def check_caller(state: int, call: int, fp: int, unsure: int) -> None:
+    """A call was made: does the row of its return address describe the caller?
 
-
-@numba.njit(cache=True)
-def count(counters: int, verdict: int) -> None:
-    """One more of a verdict."""
-    store64(counters + 8 * verdict, load64(counters + 8 * verdict) + 1)
-
-
-@numba.njit(cache=True)
-def check_caller(state: int, fp: int) -> None:
-    """A call was made: does the row of its return address describe the caller?"""
+    Args:
+        call: address of the call.
+        fp: FP before it.
+        unsure: what the caller's frame is cannot be told.
+    """
     truth = load64(state + 8 * s.TRUTH)
-    depth = load64(truth + 8 * DEPTH)
-    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
-    call = load64(truth + 8 * PREVIOUS_PC)
-    ra = load64(frame + FRAME_RA)
+    depth = load64(truth + 8 * t.DEPTH)
+    frame = frame_at(truth, depth)
+    ra = load64(frame + t.RA)
     span = find_range(state, call)
     rows = 0
     code = -_NO_MODULE
@@ -219,8 +204,93 @@ def check_caller(state: int, fp: int) -> None:
     if code < 0:
         verdict = -code
     else:
-        caller = load64(frame + FRAME_CFA) + load64(truth + 8 * CALLER_SP)
+        caller = load64(frame + t.CFA) + load64(truth + 8 * t.CALLER_SP)
         verdict = judge(state, rows + ROW_BYTES * code, depth - 1, caller, fp, False)
+        if unsure and verdict != _EXACT and verdict != _OUTERMOST:
+            verdict = _REFUSED
     count(load64(state + 8 * s.CALLER_VERDICTS), verdict)
     if verdict != _EXACT and verdict != _OUTERMOST:
         note(state, call, ra - call, verdict | s.CALLER_ROLE, code, depth - 1, code >= 0)
+
+
+@numba.njit(cache=True)
+def see(state: int, pc: int, size: int, code: int, row: int, found: int) -> None:
+    """Keep a step until its verdict is known; so long it counts as one not to be followed."""
+    number = load64(state + 8 * s.SEEN_COUNT)
+    store64(state + 8 * s.SEEN_COUNT, number + 1)
+    seen = state + 8 * s.SEEN + s.SEEN_BYTES * number
+    store64(seen + s.V_PC, pc)
+    store64(seen + s.V_SIZE, size)
+    store64(seen + s.V_CODE, code)
+    store64(seen + s.V_ROW, row)
+    store64(seen + s.V_FOUND, found)
+    store64(seen + s.V_NUMBER, load64(state + 8 * s.EXECUTED))
+    for word in range(0, DONE + 8, 8):
+        store64(seen + s.V_RESULT + word, load64(load64(state + 8 * s.RESULT) + word))
+    count(load64(state + 8 * s.VERDICTS), _REFUSED)
+    if number + 1 == s.MOST_SEEN:
+        settle(state, False)
+
+
+@numba.njit(cache=True)
+def settle(state: int, landed: bool) -> None:
+    """Give the steps that were seen while the window was open their verdicts.
+
+    If control has `landed`, by what the truth block has under LANDED; else by the frames, or
+    not at all, as on a stack that was switched to the frame cannot be told.
+    """
+    truth = load64(state + 8 * s.TRUTH)
+    counters = load64(state + 8 * s.VERDICTS)
+    depth = load64(truth + 8 * t.WINDOW_DEPTH)
+    frame = frame_at(truth, depth) if depth else 0
+    if landed:
+        frame = truth + 8 * t.LANDED
+    for number in range(load64(state + 8 * s.SEEN_COUNT)):
+        seen = state + 8 * s.SEEN + s.SEEN_BYTES * number
+        row = load64(seen + s.V_ROW)
+        found = load64(seen + s.V_FOUND)
+        for word in range(0, DONE + 8, 8):
+            store64(load64(state + 8 * s.RESULT) + word, load64(seen + s.V_RESULT + word))
+        if landed:
+            verdict = _after_landing(state, row, found)
+        elif load64(truth + 8 * t.WINDOW) != t.SWITCHED:
+            verdict = compare(state, row, found, depth)
+        elif found == _EXACT and depth > 0 and against(state, row, frame) == _EXACT:
+            verdict = _EXACT
+        else:
+            verdict = _OUTERMOST if _ends(state, found) else _REFUSED
+        store64(counters + 8 * _REFUSED, load64(counters + 8 * _REFUSED) - 1)
+        if verdict != _EXACT:
+            count(counters, verdict)
+            if verdict != _OUTERMOST:
+                note_frame(
+                    state, load64(seen + s.V_PC), load64(seen + s.V_SIZE), verdict,
+                    load64(seen + s.V_CODE), frame, True, load64(seen + s.V_NUMBER),
+                )  # fmt: skip
+    store64(state + 8 * s.SEEN_COUNT, 0)
+
+
+@numba.njit(cache=True)
+def _after_landing(state: int, row: int, found: int) -> int:
+    """The verdict of a step in the function that control has left for what is under LANDED."""
+    truth = load64(state + 8 * s.TRUTH)
+    entry = load64(truth + 8 * t.LANDED + t.OWNER)
+    if found == _OUTERMOST:
+        return _OUTERMOST if entry or load64(truth + 8 * t.WINDOW_DEPTH) == 0 else _WRONG_END
+    if found != _EXACT:
+        return found
+    verdict = against(state, row, truth + 8 * t.LANDED)
+    depth = load64(truth + 8 * t.DEPTH)
+    if verdict != _EXACT and entry and depth and load64(truth + 8 * t.PREVIOUS_KIND) != _RETURN:
+        # It may have been a tail call.
+        return _EXACT if against(state, row, frame_at(truth, depth)) == _EXACT else verdict
+    return verdict
+
+
+@numba.njit(cache=True)
+def close(state: int) -> None:
+    """Nothing more can be learnt of what was seen while the window was open."""
+    truth = load64(state + 8 * s.TRUTH)
+    if load64(truth + 8 * t.WINDOW):
+        settle(state, False)
+        store64(truth + 8 * t.WINDOW, t.CLOSED)

@@ -6,20 +6,27 @@
     function = "_start"
     row = "outermost"
     reason = "..."
+    arch = ["x86_64", "aarch64"]
+    table = ["sframe"]
 
-The key is (verdict, module, function, row), never an address.
+The key is (verdict, module, function, row), never an address. `arch` and `table` say in which
+runs an entry holds; without them it holds in all. In others it is as if it were not there.
 """
 
 import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+import arch as machines
 from arch import Arch
 from emu.check.findings import Finding
 from emu.errors import UsageError
 from emu.rowtext import row_text
+from emu.unwind.sources import KINDS
 
-_KEYS = {"verdict", "module", "function", "row", "reason"}
+_SCOPES = {"arch": tuple(machine.name for machine in machines.ALL), "table": KINDS}
+"""Keys that hold a list, and what may stand in it."""
+_KEYS = {"verdict", "module", "function", "row", "reason", *_SCOPES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +38,15 @@ class Known:
     function: str | None
     row: str | None
     reason: str
+    arch: tuple[str, ...] = ()
+    table: tuple[str, ...] = ()
+    """Machines and kinds of tables that it is about; empty: all."""
+
+    def holds(self, arch: str, table: str | None) -> bool:
+        """It is about a run on that machine that checks that kind of table (None: any)."""
+        return (not self.arch or arch in self.arch) and (
+            not self.table or table is None or table in self.table
+        )
 
     def __str__(self) -> str:
         return f"{self.verdict} in {self.module}: {self.function or '(no function)'}"
@@ -78,12 +94,36 @@ def _entry(path: str, number: int, entry: object) -> Known:
         if not isinstance(entry.get(key, ""), str):
             raise UsageError(f"{where}: {key} is no text")
     return Known(
-        entry["verdict"], entry["module"], entry.get("function"), entry.get("row"), entry["reason"]
-    )
+        entry["verdict"], entry["module"], entry.get("function"), entry.get("row"),
+        entry["reason"], *(_scope(where, key, entry.get(key)) for key in _SCOPES),
+    )  # fmt: skip
 
 
-def sort_known(findings: Iterable[Finding], entries: Sequence[Known], arch: Arch) -> Sorted:
-    """Split findings into new and known ones, and name the entries that matched none."""
+def _scope(where: str, key: str, values: object) -> tuple[str, ...]:
+    """The names in a list that may be absent."""
+    if values is None:
+        return ()
+    allowed = ", ".join(_SCOPES[key])
+    if not isinstance(values, list) or not values:
+        raise UsageError(f"{where}: {key} is no list of names, of {allowed}")
+    for value in values:
+        if value not in _SCOPES[key]:
+            raise UsageError(f"{where}: {key} {value!r} is none of {allowed}")
+    return tuple(values)
+
+
+def sort_known(
+    findings: Iterable[Finding], entries: Sequence[Known], arch: Arch, table: str | None = None
+) -> Sorted:
+    """Split findings into new and known ones, and name the entries that matched none.
+
+    Args:
+        findings: of one run.
+        entries: those that are not about such a run are passed over.
+        arch: that it ran on.
+        table: the kind that it checked; None: whatever kind an entry is about.
+    """
+    entries = [entry for entry in entries if entry.holds(arch.name, table)]
     new: list[Finding] = []
     known: list[Finding] = []
     used: set[int] = set()

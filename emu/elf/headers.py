@@ -27,6 +27,7 @@ from emu.elf.layout import (
     SHN_XINDEX,
     SHT_DYNSYM,
     SHT_NOBITS,
+    SHT_NULL,
     SHT_STRTAB,
     SHT_SYMTAB,
     SYMBOL_SIZE,
@@ -156,7 +157,7 @@ class _Reader:
         for number, row in enumerate(rows):
             kind, offset, size = row[1], row[4], row[5]
             # The first header is no section; its size may hold e_shnum.
-            if number and kind not in (0, SHT_NOBITS) and not self.inside(offset, size):
+            if number and kind not in (SHT_NULL, SHT_NOBITS) and not self.inside(offset, size):
                 where = shoff + number * SECTION_SIZE + 24
                 self.fail(where, f"section {number} reaches past the end of the file")
         names = Strings(b"")
@@ -167,13 +168,15 @@ class _Reader:
             names = Strings(self.data[offset : offset + size])
         sections = []
         for number, row in enumerate(rows):
-            name, kind, flags, addr, offset, size, link, info, _, entsize = row
+            name, kind, flags, addr, offset, size, link, info, align, entsize = row
+            # Index 0 is no section, and of an inactive header nothing but its type means anything.
+            named = number and kind != SHT_NULL and shstrndx != SHN_UNDEF
             try:
-                text = names.text(name) if shstrndx != SHN_UNDEF else ""
+                text = names.checked(name) if named else ""
             except ValueError as error:
                 self.fail(shoff + number * SECTION_SIZE, f"name of section {number}: {error}")
             sections.append(
-                Section(number, text, kind, flags, addr, offset, size, link, info, entsize)
+                Section(number, text, kind, flags, addr, offset, size, link, info, entsize, align)
             )
         return tuple(sections)
 

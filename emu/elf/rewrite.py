@@ -18,11 +18,7 @@ a gap where not every loader looks. (gABI chapters 4 and 5; SFrame specification
 section"; binutils' include/elf/common.h.)
 """
 
-import contextlib
-import os
-import stat
 import struct
-import tempfile
 from dataclasses import dataclass
 
 from emu.elf.headers import Headers, read_headers
@@ -39,7 +35,7 @@ from emu.elf.layout import (
     SHT_RELA,
     fail,
 )
-from emu.errors import ImageError, UsageError
+from emu.errors import ImageError
 
 SHT_GNU_SFRAME = 0x6FFF_FFF4
 PT_GNU_SFRAME = 0x6474_E554
@@ -143,7 +139,7 @@ class Room:
         count = len(headers.sections)
         raw = self.data[shoff : shoff + count * SECTION_SIZE]
         rows = list(struct.iter_unpack(mark + SECTION, raw))
-        old = [s.index for s in headers.sections if s.name == SECTION_NAME and s.index]
+        old = [s.index for s in headers.sections if s.name == SECTION_NAME]
         names = b""
         if old:
             name = rows[old[0]][0]
@@ -207,30 +203,3 @@ def _page(alignment: int) -> int:
     if alignment & (alignment - 1):
         return _PAGE
     return min(max(alignment, _PAGE), _LARGEST_PAGE)
-
-
-def write_program(path: str, data: bytes, like: str) -> None:
-    """Write a whole file or nothing, with the permissions of the file `like`.
-
-    Raises:
-        UsageError: it cannot be written, or `path` is there and no regular file.
-    """
-    made = ""
-    try:
-        if os.path.lexists(path) and not os.path.isfile(path):
-            raise UsageError(f"{path}: cannot be written: not a regular file")
-        path = os.path.realpath(path)
-        handle, made = tempfile.mkstemp(prefix=".", dir=os.path.dirname(path))
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(made, stat.S_IMODE(os.stat(like).st_mode) & 0o777)
-        os.replace(made, path)
-        made = ""
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}") from error
-    except ValueError as error:
-        raise UsageError(f"{path!r}: cannot be written: {error}") from error
-    finally:
-        if made:
-            with contextlib.suppress(OSError):
-                os.unlink(made)

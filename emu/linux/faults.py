@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from arch import Arch
 from arch.descriptor import Trap
-from emu.errors import MemoryFault
 from emu.linux.address_space import STACK_GAP
+from emu.linux.handled import code_at, find_handled, matches, opcode_of
 from emu.machine.engine import Engine, EngineStop, StopKind
 from emu.memory import EXECUTE, PAGE, Memory
 
@@ -58,9 +58,15 @@ def _memory_fault(
     if fetched is not None and stop.kind is not StopKind.INTERRUPT:
         what = "non-executable" if memory.find(fetched) else "unmapped"
         return Fault("SIGSEGV", pc, fetched, f"instruction fetch from {what} memory")
-    if stop.kind is not StopKind.MEMORY or stop.access == "fetch":
-        # A fetch elsewhere is the emulator's own: it looks at the page before an
+    if stop.kind is not StopKind.MEMORY:
+        return None
+    if stop.access == "fetch":
+        # Any other fetch elsewhere is the emulator's own: it looks at the page before an
         # instruction that it cannot translate.
+        code = code_at(arch, memory, pc)
+        executes = any(matches(code, value, mask) for value, mask in arch.exceptions.executes)
+        if executes and stop.address != pc - 1 & -PAGE:
+            return Fault("SIGSEGV", pc, stop.address, "fetch of the instruction to execute")
         return None
     page = stop.address
     if stack is not None and stack[0] - STACK_GAP <= page < stack[0]:
@@ -90,26 +96,16 @@ def _unfetchable(arch: Arch, memory: Memory, pc: int) -> int | None:
 
 def _trap(engine: Engine, stop: EngineStop, pc: int) -> Trap:
     table = engine.arch.exceptions
+    code = code_at(engine.arch, engine.memory, pc)
+    handled = find_handled(engine.arch, engine.cpu, code)
+    if handled is not None and handled.trap is not None:
+        return handled.trap
     if stop.kind is StopKind.INTERRUPT:
-        code = _bytes_at(engine.memory, pc, engine.arch.longest_instruction)
+        opcode = opcode_of(engine.arch, code)
         for entry in table.opcodes:
-            part = code[: len(entry.value)]
-            if len(part) == len(entry.value) and all(
-                byte & mask == value
-                for byte, mask, value in zip(part, entry.mask, entry.value, strict=True)
-            ):
+            if matches(opcode, entry.value, entry.mask):
                 return entry.trap
         if table.status is not None and engine.read(table.status[0]) & table.status[1]:
             return table.status_trap
         return table.numbers.get(stop.number, table.other)
     return Trap("SIGILL", "undefined or privileged instruction")
-
-
-def _bytes_at(memory: Memory, address: int, size: int) -> bytes:
-    """As many bytes of an instruction as can be read."""
-    while size:
-        try:
-            return memory.read(address, size)
-        except MemoryFault:
-            size -= 1
-    return b""

@@ -5,15 +5,12 @@ writes. Names of files are a matter of emu.linux.names.
 """
 
 from arch.descriptor import StatLayout
-from emu.linux.calls import CallError, CallTable, Errno, RunEndedError, int32
-from emu.linux.clock import Clock, TimeCalls
+from emu.linux.calls import CallError, CallTable, Errno, int32
 from emu.linux.guest import Guest
-from emu.linux.pipes import POLLHUP, POLLNVAL, Input, OpenFile, Output
+from emu.linux.pipes import OPEN_MAX, Input, OpenFile, Output
 
 MAX_RW = 0x7FFF_F000
 """Most bytes of one read or write (Linux MAX_RW_COUNT)."""
-OPEN_MAX = 1024
-"""Descriptors of a process (RLIMIT_NOFILE)."""
 
 AT_FDCWD = -100
 AT_EMPTY_PATH = 0x1000
@@ -30,18 +27,13 @@ class Files:
     Args:
         guest: memory of the caller.
         stat: layout of struct stat.
-        clock: the time that a poll waits passes there.
         stdin: all that can be read from descriptor 0.
         owner: user and group of the pipes.
     """
 
-    def __init__(
-        self, guest: Guest, stat: StatLayout, clock: Clock, stdin: bytes, owner: int
-    ) -> None:
+    def __init__(self, guest: Guest, stat: StatLayout, stdin: bytes, owner: int) -> None:
         self._guest = guest
         self._stat = stat
-        self._clock = clock
-        self._time = TimeCalls(guest, clock)
         self._owner = owner
         self.stdout = Output(2)
         self.stderr = Output(3)
@@ -63,7 +55,6 @@ class Files:
             "dup": (1, self.dup), "dup2": (2, self.dup2), "dup3": (3, self.dup3),
             "fcntl": (3, self.fcntl), "ioctl": (3, self.ioctl),
             "fstat": (2, self.fstat), "newfstatat": (4, self.newfstatat), "statx": (5, self.statx),
-            "poll": (3, self.poll), "ppoll": (3, self.ppoll),
         }  # fmt: skip
 
     # ---- data
@@ -205,33 +196,6 @@ class Files:
             return 0
         raise CallError(Errno.ENOTTY)
 
-    def poll(self, address: int, count: int, timeout: int) -> int:
-        """poll(2); a time-out passes at once."""
-        milliseconds = int32(timeout)
-        return self._poll(address, count, None if milliseconds < 0 else milliseconds * 10**6)
-
-    def ppoll(self, address: int, count: int, timeout: int) -> int:
-        """ppoll(2)."""
-        return self._poll(address, count, self._time.duration(timeout) if timeout else None)
-
-    def _poll(self, address: int, count: int, timeout: int | None) -> int:
-        if count > OPEN_MAX:
-            raise CallError(Errno.EINVAL)
-        found = 0
-        for place in range(address, address + 8 * count, 8):
-            descriptor, wanted, _ = self._guest.unpack("ihh", place)
-            answer = 0
-            if descriptor >= 0:
-                file = self._open.get(descriptor)
-                answer = file.ready() & (wanted | POLLHUP) if file else POLLNVAL
-            self._guest.store(place + 6, "h", answer)
-            found += bool(answer)
-        if not found:
-            if timeout is None:
-                raise RunEndedError(reason="poll waits for something that cannot happen")
-            self._clock.sleep(timeout)
-        return found
-
     # ---- what they are
 
     def fstat(self, descriptor: int, result: int) -> int:
@@ -277,6 +241,10 @@ class Files:
         return not name or self._guest.read(name, 1) == b"\0"
 
     # ---- inside
+
+    def find(self, descriptor: int) -> OpenFile | None:
+        """What a descriptor refers to."""
+        return self._open.get(descriptor)
 
     def _file(self, descriptor: int) -> OpenFile:
         file = self._open.get(int32(descriptor))

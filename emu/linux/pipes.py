@@ -7,6 +7,8 @@ from emu.linux.calls import CallError, Errno
 
 KEPT = 16 << 20
 """Bytes of output that are kept; the rest is only counted."""
+OPEN_MAX = 1024
+"""Descriptors of a process (RLIMIT_NOFILE)."""
 O_WRONLY = 1
 POLLIN, POLLOUT, POLLHUP, POLLNVAL = 1, 4, 0x10, 0x20
 POLLRDNORM, POLLWRNORM = 0x40, 0x100

@@ -8,19 +8,21 @@ and hands any other stop to `fault`. `run` is the simplest such driver.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from arch.descriptor import Trap
 from emu.errors import MemoryFault
 from emu.image import Image
 from emu.linux.address_space import AddressSpace
 from emu.linux.calls import Errno, RunEndedError
 from emu.linux.clock import Clock, TimeCalls
-from emu.linux.clock_reads import ClockReads
 from emu.linux.faults import Fault, classify
 from emu.linux.files import Files
 from emu.linux.guest import Guest
+from emu.linux.handled import HandledInstructions
 from emu.linux.names import Names
 from emu.linux.signals import Signals
 from emu.linux.syscalls import Syscalls
 from emu.linux.task import OWNER, PID, Task
+from emu.linux.waits import Waits
 from emu.machine.engine import Engine, EngineStop, StopKind
 from emu.machine.entry_stack import STACK_SIZE, build_stack
 from emu.machine.loader import load
@@ -73,7 +75,8 @@ class Process:
             seed=seed,
         )
         self.clock = Clock(seed, instructions)
-        self.clock_reads = ClockReads(self._arch, engine, memory, self.clock)
+        self.clock_reads = HandledInstructions(engine, memory, self.clock, seed)
+        """For who drives the engine and sees them come: `run` does not."""
         self.exit_status: int | None = None
         self.killed_by = ""
         """Name of the signal that ended it."""
@@ -85,7 +88,7 @@ class Process:
         """Called behind each system call: a guest in a loop of calls is hard to stop else."""
         guest = Guest(memory, self._arch.byte_order, engine)
         self._guest = guest
-        self._files = Files(guest, self._arch.stat, self.clock, stdin, OWNER)
+        self._files = Files(guest, self._arch.stat, stdin, OWNER)
         self._signals = Signals(guest, PID, lambda name: self._syscalls.note(name))
         self._syscalls = Syscalls(
             self._arch.syscalls,
@@ -94,6 +97,7 @@ class Process:
                     guest, self._arch.layout, self.loaded.brk, (self.stack.low, self.stack.high)
                 ).calls(),
                 self._files.calls(),
+                Waits(guest, self._files.find, self.clock).calls(),
                 Names(guest, program).calls(),
                 self._signals.calls(),
                 TimeCalls(guest, self.clock).calls(),
@@ -165,7 +169,11 @@ class Process:
 
     def fault(self, stop: EngineStop) -> Fault:
         """Let the process die of what the engine met."""
-        fault = classify(self.engine, stop, (self.stack.low, self.stack.high))
+        end = self.clock_reads.take_end()
+        if isinstance(end, Trap):
+            fault = Fault(end.signal, self.engine.pc, None, end.reason)
+        else:
+            fault = classify(self.engine, end or stop, (self.stack.low, self.stack.high))
         self.last_fault = fault
         self._end(RunEndedError(signal=fault.signal, reason=fault.reason))
         return fault
@@ -207,6 +215,9 @@ class Process:
 
     def _end(self, end: RunEndedError) -> None:
         self.finished = True
+        for register, mask, bits, name in self._arch.exceptions.silent:
+            if self.engine.read(register) & mask != bits:
+                self._syscalls.note(name)
         self.exit_status = end.status
         self.killed_by = end.signal
         self.reason = end.reason

@@ -6,10 +6,7 @@ raised again from `Engine.run`.
 """
 
 import ctypes
-import itertools
-import os
-import struct
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from typing import Any
@@ -20,7 +17,8 @@ from unicorn.unicorn_py3 import unicorn as _binding
 from arch import Arch
 from arch.descriptor import UserEntry
 from emu.errors import EmulationError
-from emu.machine.paging import FILL_FETCH, FILL_READ, FILL_WRITE, fill_tlb
+from emu.machine.host_registers import find_registers
+from emu.machine.paging import FILL_FETCH, FILL_READ, FILL_WRITE, fill_block, fill_tlb
 from emu.memory import EXECUTE, FAULT_ACCESS, FAULT_ADDRESS, PAGE, READ, Memory
 
 # The binding's annotations are incomplete and contradict its behaviour.
@@ -28,7 +26,6 @@ unicorn: Any = _unicorn
 _LIBRARY: Any = _binding.uclib
 _WRITE_FLAG = 1 << 30
 _MASK = (1 << 64) - 1
-_trials = itertools.count(1)
 _ENTRY_BELOW = 1 << 40
 _END = 0
 """Where the emulator stops by itself: a jump to nowhere, reported as the fault it is."""
@@ -68,16 +65,23 @@ class Engine:
         cpu: a name of `arch.boot.cpu_models`; empty: the emulator's default. Any other
             name is a KeyError.
         pauth_keys: values for `arch.boot.pauth_keys`; None: pointer authentication off.
+        fill: another compiled TLB-fill hook than that of emu.machine.paging, and its block.
     """
 
     def __init__(
-        self, arch: Arch, memory: Memory, cpu: str = "", pauth_keys: tuple[int, ...] | None = None
+        self,
+        arch: Arch,
+        memory: Memory,
+        cpu: str = "",
+        pauth_keys: tuple[int, ...] | None = None,
+        fill: tuple[int, int] | None = None,
     ) -> None:
         self.arch = arch
         self.memory = memory
         boot = arch.boot
         if pauth_keys is not None and not cpu:
             cpu = boot.pauth_model
+        self.cpu = cpu
         self._uc = unicorn.Uc(boot.emulator_arch, boot.emulator_mode)
         # Order matters: model and page size are refused once the TLB mode is set.
         if cpu:
@@ -93,9 +97,15 @@ class Engine:
             ctypes.c_uint32(7),
             ctypes.c_void_p(memory.buffer.ctypes.data),
         )
-        self._hook(unicorn.UC_HOOK_TLB_FILL, fill_tlb.address or 0, memory.header.ctypes.data)
+        entry = boot.user_entry
+        self._block = fill_block(memory, entry.table_page if entry is not None else None)
+        function, user = fill or (fill_tlb.address or 0, self._block.ctypes.data)
+        self._hook(unicorn.UC_HOOK_TLB_FILL, function, user)
         self.on_code_change: Callable[[int, int], None] | None = None
         """Told of ranges whose code is no longer what it was."""
+        # The binding's own functions cost six times as much, and every system call takes ten.
+        self._value = ctypes.c_uint64()
+        self._at_value = ctypes.byref(self._value)
         self._boot(pauth_keys)
         self._failure: BaseException | None = None
         self._interrupt: int | None = None
@@ -118,15 +128,28 @@ class Engine:
 
     def read(self, register: int) -> int:
         """An emulator register as an unsigned number."""
-        return int(self._uc.reg_read(register)) & _MASK
+        self._value.value = 0
+        if _LIBRARY.uc_reg_read(self._uc._uch, register, self._at_value):
+            raise EmulationError(f"the emulator has no register {register}")
+        return self._value.value
 
     def write(self, register: int, value: int) -> None:
         """Set an emulator register."""
-        self._uc.reg_write(register, value & _MASK)
+        self._value.value = value & _MASK
+        if _LIBRARY.uc_reg_write(self._uc._uch, register, self._at_value):
+            raise EmulationError(f"the emulator refused a value of register {register}")
 
     def registers(self) -> dict[int, int]:
         """All registers that rows may name, by DWARF number."""
         return {register.dwarf: self.read(register.emulator) for register in self.arch.registers}
+
+    def save(self) -> object:
+        """All registers, those that rows cannot name included, for `restore`."""
+        return self._uc.context_save()
+
+    def restore(self, saved: object) -> None:
+        """Set all registers as they were at `save`."""
+        self._uc.context_restore(saved)
 
     def function(self, name: str) -> int:
         """Host address of one of the emulator's C functions."""
@@ -204,43 +227,13 @@ class Engine:
     def register_addresses(self) -> dict[int, int]:
         """Host addresses of the registers by DWARF number; empty if they cannot be found.
 
-        A compiled hook that loads a register from there saves a call through the
-        emulator's interface for each. The places are found by trial: distinct values are
-        written to all registers, looked for in the CPU's object, changed, and looked at
-        again. Anything unexpected means no addresses, and the hook calls the interface.
+        Then a hook has to call the emulator's interface.
         """
-        saved = self.registers()
-        found: dict[int, int] = {}
-        try:
-            for _ in range(2):
-                # Values that no other engine, and no trial before, has left in memory.
-                seed = 0x5AA5_0000_0000_0000 + (next(_trials) << 20)
-                values = {dwarf: seed + 0x1010 * (dwarf + 1) for dwarf in saved}
-                self._write_all(values)
-                found = found or self._search(values)
-                if not found or any(_peek(a, 8) != _word(values[d]) for d, a in found.items()):
-                    return {}
-        finally:
-            self._write_all(saved)
-        return found
+        return find_registers(self.handle, self.registers(), self._write_all)
 
-    def _write_all(self, values: dict[int, int]) -> None:
+    def _write_all(self, values: Mapping[int, int]) -> None:
         for register in self.arch.registers:
             self.write(register.emulator, values[register.dwarf])
-
-    def _search(self, values: dict[int, int]) -> dict[int, int]:
-        head = _peek(self.handle, 0x1000)
-        for at in range(0, len(head) - 7, 8):
-            candidate = struct.unpack_from("=Q", head, at)[0]
-            if candidate < 0x10000 or candidate >> 47:
-                continue
-            block = _peek(candidate, 0x10000)
-            places = {dwarf: block.find(_word(value)) for dwarf, value in values.items()}
-            if min(places.values()) >= 0 and all(
-                block.count(_word(value)) == 1 for value in values.values()
-            ):
-                return {dwarf: candidate + place for dwarf, place in places.items()}
-        return {}
 
     # ---- inside
 
@@ -248,6 +241,10 @@ class Engine:
         boot = self.arch.boot
         for register, value in boot.or_registers:
             self.write(register, self.read(register) | value)
+        # Before the system registers: only a write of these makes the emulator look at
+        # the level of execution that the flags have set.
+        for register, value in boot.set_registers:
+            self.write(register, value)
         writes = boot.coprocessor + (boot.pauth if pauth_keys is not None else ())
         for item in writes:
             name = (item.crn, item.crm, item.op0, item.op1, item.op2)
@@ -255,8 +252,6 @@ class Engine:
             self._uc.reg_write(boot.coprocessor_register, (*name, old | item.value))
         for (op0, op1, crn, crm, op2), key in zip(boot.pauth_keys, pauth_keys or (), strict=False):
             self._uc.reg_write(boot.coprocessor_register, (crn, crm, op0, op1, op2, key))
-        for register, value in boot.set_registers:
-            self.write(register, value)
         if boot.user_entry is not None:
             self._enter_user_level(boot.user_entry)
 
@@ -264,6 +259,7 @@ class Engine:
         """Execute the instruction that leaves the kernel, on a page that is gone afterwards."""
         for number, value in entry.msrs:
             self._uc.reg_write(entry.msr, (number, value))
+        self.memory.buffer[: len(entry.table)] = list(entry.table)
         page = self.memory.free_range(PAGE, _ENTRY_BELOW)
         behind = page + len(entry.code)
         self.memory.map(page, PAGE, READ | EXECUTE)
@@ -325,21 +321,3 @@ class Engine:
         status = getattr(_LIBRARY, name)(self._uc._uch, *arguments)
         if status:
             raise EmulationError(f"the emulator refused {name}: error {status}")
-
-
-def _word(value: int) -> bytes:
-    return struct.pack("=Q", value)
-
-
-def _peek(address: int, size: int) -> bytes:
-    """Host memory as far as it is readable; never a crash on a wild pointer."""
-    with open("/proc/self/mem", "rb", buffering=0) as memory:
-        while size >= 0x1000:
-            try:
-                return os.pread(memory.fileno(), size, address)
-            except (OSError, OverflowError):
-                size >>= 1
-        try:
-            return os.pread(memory.fileno(), size, address)
-        except (OSError, OverflowError):
-            return b""

@@ -62,10 +62,22 @@ def load(image: Image, memory: Memory) -> Loaded:
         raise ImageError(f"{image.path}: a relocatable object cannot be run")
     if image.interp is not None:
         raise UsageError(f"{image.path}: dynamic (interpreter {image.interp!a}): needs --root")
-    segments = [s for s in image.segments if s.kind == PT_LOAD and s.memsz]
-    if not segments:
-        raise ImageError(f"{image.path}: no segment to load")
-    _check(image, segments, memory)
+    segments = _segments(image, memory)
+    if not any(s.flags & PF_X and s.vaddr <= image.entry < s.vaddr + s.memsz for s in segments):
+        raise ImageError(f"{image.path}: entry {image.entry:#x} is in no executable segment")
+    return _map_all(image, arch, segments, memory)
+
+
+def map_file(image: Image, arch: Arch, memory: Memory) -> Loaded:
+    """Map a program or library that need not be complete: nothing will run from its entry.
+
+    Raises:
+        ImageError: its segments cannot be mapped.
+    """
+    return _map_all(image, arch, _segments(image, memory), memory)
+
+
+def _map_all(image: Image, arch: Arch, segments: list[Segment], memory: Memory) -> Loaded:
     bias = _bias(arch, image, segments)
     _check_place(image, arch, segments, bias)
     try:
@@ -92,9 +104,12 @@ def _up(address: int) -> int:
     return (address + PAGE - 1) & -PAGE
 
 
-def _check(image: Image, segments: list[Segment], memory: Memory) -> None:
-    """Refuse what Linux refuses, and overlaps, which it maps one over the other."""
+def _segments(image: Image, memory: Memory) -> list[Segment]:
+    """What is to be mapped; refused is what Linux refuses, and overlaps, which it maps."""
     path = image.path
+    segments = [s for s in image.segments if s.kind == PT_LOAD and s.memsz]
+    if not segments:
+        raise ImageError(f"{path}: no segment to load")
     total = 0
     for segment in segments:
         where = f"{path}: segment at {segment.vaddr:#x}"
@@ -111,8 +126,7 @@ def _check(image: Image, segments: list[Segment], memory: Memory) -> None:
     for first, second in pairwise(ordered):
         if first.vaddr + first.memsz > second.vaddr:
             raise ImageError(f"{path}: segments at {first.vaddr:#x} and {second.vaddr:#x} overlap")
-    if not any(s.flags & PF_X and s.vaddr <= image.entry < s.vaddr + s.memsz for s in segments):
-        raise ImageError(f"{path}: entry {image.entry:#x} is in no executable segment")
+    return segments
 
 
 def _bias(arch: Arch, image: Image, segments: list[Segment]) -> int:

@@ -1,6 +1,8 @@
 """The compiled TLB-fill hook: a guest page, looked up in the page table of emu.memory."""
 
 import numba
+import numpy as np
+import numpy.typing as npt
 from numba import types
 
 from emu.memory import (
@@ -10,6 +12,7 @@ from emu.memory import (
     FILLS,
     READ,
     WRITE,
+    Memory,
     find_mapping,
 )
 from emu.native import address_of, load64, signed, store32, store64
@@ -24,11 +27,15 @@ _SIGNATURE = types.boolean(types.voidptr, types.uint64, types.int32, types.voidp
 def fill_tlb(engine: object, page: int, access: int, entry: object, user: object) -> bool:
     """Set entry = (uint64 physical, uint32 permissions); False is a fault of the guest.
 
-    `user` is the address of the memory's header block.
+    `user` is the address of a `fill_block`.
     """
-    header = address_of(user)
+    header = load64(address_of(user))
     result = address_of(entry)
     address = signed(page)
+    if address == load64(address_of(user) + 8) and access == FILL_READ:
+        store64(result, 0)
+        store32(result + 8, READ)
+        return True
     store64(header + 8 * FILLS, load64(header + 8 * FILLS) + 1)
     row = find_mapping(header, address)
     permissions = 0 if row == 0 else load64(row + 24)
@@ -44,3 +51,16 @@ def fill_tlb(engine: object, page: int, access: int, entry: object, user: object
     store64(result, load64(row + 16) + address - load64(row))
     store32(result + 8, permissions)
     return True
+
+
+def fill_block(memory: Memory, kernel_page: int | None = None) -> npt.NDArray[np.int64]:
+    """What `fill_tlb` needs to know; it must live as long as the engine.
+
+    Args:
+        memory: the address space.
+        kernel_page: an address of the kernel at which the CPU finds its own tables: the
+            buffer's first page, which no mapping of the guest has.
+    """
+    none = 1  # No address of a page.
+    page = none if kernel_page is None else kernel_page - (kernel_page >> 63 << 64)
+    return np.array([memory.header.ctypes.data, page], np.int64)

@@ -1,7 +1,6 @@
 """The `check` and `backtrace` commands: run, sort out what is known, report, exit status."""
 
 import dataclasses
-import sys
 
 from emu.check.known import Sorted, read_known, sort_known
 from emu.check.options import RunOptions
@@ -10,8 +9,9 @@ from emu.check.run import Run
 from emu.errors import UsageError
 from emu.report.check_json import check_json
 from emu.report.check_text import backtrace_text, check_text
-from emu.report.output import write_report
+from emu.report.output import refuse_inputs, write_report
 from emu.report.progress import progress
+from emu.report.text import complain
 
 
 def check(
@@ -24,15 +24,16 @@ def check(
     gaps_fail: bool = False,
 ) -> int:
     """Check a whole run; the exit status."""
+    refuse_inputs(output, program, known_file)
     entries = read_known(known_file) if known_file else []
     with progress(program, options.max_instructions) as advance:
         run = Run(program, options, progress=advance)
         result = run.to_end()
-    split = sort_known(result.findings, entries, result.arch)
+    split = sort_known(result.findings, entries, result.arch, result.table)
     result = dataclasses.replace(result, findings=split.new)
     _write(run, result, format, output, split)
     if problem := _problem(run, result):
-        print(f"unwindlab: {program}: {problem}", file=sys.stderr)
+        complain(f"unwindlab: {program}: {problem}")
         return 2
     if split.unused and strict:
         return 1
@@ -41,6 +42,7 @@ def check(
 
 def backtrace(program: str, options: RunOptions, format: str, output: str | None) -> int:
     """Show the stack at a point by every table; 1 if the checked one differs from the truth."""
+    refuse_inputs(output, program)
     with progress(program, options.max_instructions) as advance:
         run = Run(program, options, every_table=True, progress=advance)
         result = run.to_end(stop_at_point=True)

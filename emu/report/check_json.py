@@ -14,8 +14,8 @@ _MOST_LINES = 12
 
 
 def check_json(result: CheckResult, image: Image, known: tuple[Finding, ...] = ()) -> str:
-    """The whole report as one JSON object."""
-    return json.dumps(check_object(result, image, known), indent=1, ensure_ascii=False) + "\n"
+    """The whole report as one JSON object, in ASCII: not every stdout has all letters of a name."""
+    return json.dumps(check_object(result, image, known), indent=1) + "\n"
 
 
 def check_object(
@@ -58,7 +58,8 @@ def check_object(
     return answer
 
 
-def _place(finding: Finding) -> dict[str, Any]:
+def place_object(finding: Finding) -> dict[str, Any]:
+    """What findings and gaps have in common."""
     return {
         "verdict": finding.verdict.text,
         "module": finding.module,
@@ -77,9 +78,9 @@ def _finding(finding: Finding, result: CheckResult, disassembler: Disassembler) 
     lines = disassembler.around(
         finding.start - finding.start_offset, finding.start, finding.end, 2, 1
     )
-    return _place(finding) | {
-        "expected": _values(finding.expected),
-        "got": _values(finding.got),
+    return place_object(finding) | {
+        "expected": values_object(finding.expected),
+        "got": values_object(finding.got),
         "row": None if finding.row is None else row_text(finding.row, result.arch),
         "reason": finding.reason,
         "instruction": finding.instruction,
@@ -88,10 +89,11 @@ def _finding(finding: Finding, result: CheckResult, disassembler: Disassembler) 
 
 
 def _gap(gap: Finding) -> dict[str, Any]:
-    return _place(gap) | ({"reason": gap.reason} if gap.reason else {})
+    return place_object(gap) | ({"reason": gap.reason} if gap.reason else {})
 
 
-def _values(values: Values | None) -> dict[str, str | None] | None:
+def values_object(values: Values | None) -> dict[str, str | None] | None:
+    """CFA, RA and FP in hexadecimal."""
     if values is None:
         return None
     return {

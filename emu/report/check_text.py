@@ -8,6 +8,7 @@ from emu.check.known import Known
 from emu.check.result import CheckResult, SampledStack
 from emu.image import Image
 from emu.report.disassembly import Disassembler
+from emu.report.text import printable, text_of
 from emu.rowtext import row_text
 from emu.symbols import FunctionNames
 from emu.verdict import Verdict
@@ -51,7 +52,7 @@ def check_text(
         lines += ["", *_finding(finding, result, disassembler, end)]
     if known:
         lines += ["", f"known findings ({len(known)}):"]
-        lines += [f"  {_headline(finding)}" for finding in known]
+        lines += [f"  {headline(finding)}" for finding in known]
     lines += [f"known entry without a finding: {entry}" for entry in unused]
     if result.gaps:
         lines += ["", *_gaps(result.gaps)]
@@ -60,8 +61,7 @@ def check_text(
     if result.missed_point:
         lines += ["", f"--at {result.missed_point}: not reached as often as asked"]
     lines += ["", f"{len(result.findings)} findings, {len(result.gaps)} gaps"]
-    lines += _output("stdout", result.guest.stdout) + _output("stderr", result.guest.stderr)
-    return "\n".join(lines) + "\n"
+    return text_of(lines) + _outputs(result)
 
 
 def backtrace_text(result: CheckResult, names: FunctionNames) -> str:
@@ -69,8 +69,7 @@ def backtrace_text(result: CheckResult, names: FunctionNames) -> str:
     lines = [f"{result.program}: {result.arch.name}"]
     for sample in result.samples:
         lines += ["", *sample_lines(sample, result, names)]
-    lines += _output("stdout", result.guest.stdout) + _output("stderr", result.guest.stderr)
-    return "\n".join(lines) + "\n"
+    return text_of(lines) + _outputs(result)
 
 
 def _guest(result: CheckResult) -> list[str]:
@@ -87,7 +86,8 @@ def _counts(counts: Counter[Verdict]) -> str:
     return ", ".join(f"{verdict.text} {n}" for verdict, n in sorted(counts.items()))
 
 
-def _headline(finding: Finding) -> str:
+def headline(finding: Finding, counted: str = "executions") -> str:
+    """A finding on one line: verdict, place, how often."""
     where = finding.function or finding.section or "(no section)"
     if finding.function:
         length = finding.end - finding.start
@@ -96,7 +96,7 @@ def _headline(finding: Finding) -> str:
     module = f"{finding.module}: " if finding.module else ""
     return (
         f"{finding.verdict.text} {module}{where} [{finding.start:#x}, {finding.end:#x}){role}, "
-        f"{finding.count} of {finding.checked} executions"
+        f"{finding.count} of {finding.checked} {counted}"
     )
 
 
@@ -104,15 +104,15 @@ def _finding(
     finding: Finding, result: CheckResult, disassembler: Disassembler, function_end: int
 ) -> Iterator[str]:
     """A finding with its values and the instructions around it."""
-    yield _headline(finding)
+    yield headline(finding)
     if finding.row is not None:
         yield f"  row       {row_text(finding.row, result.arch)}"
     if finding.reason:
         yield f"  reason    {finding.reason}"
     if finding.expected is not None:
-        yield f"  expected  {_values(finding.expected)}"
+        yield f"  expected  {values_text(finding.expected)}"
     if finding.got is not None:
-        yield f"  got       {_values(finding.got)}"
+        yield f"  got       {values_text(finding.got)}"
     begin = finding.start - finding.start_offset
     after = 1 if finding.end < function_end else 0
     lines = disassembler.around(begin, finding.start, finding.end, 2, after)
@@ -123,7 +123,8 @@ def _finding(
         yield f"    ... {len(lines) - _MOST_LINES} more"
 
 
-def _values(values: Values) -> str:
+def values_text(values: Values) -> str:
+    """CFA, RA and FP on one line."""
     if values == Values(None, None, None):
         return "no caller"
     return " ".join(
@@ -191,10 +192,16 @@ def _name(address: int | None, result: CheckResult, names: FunctionNames) -> str
     return f"{place.function}+{address - result.bias - place.start:#x}"
 
 
-def _output(title: str, data: bytes) -> list[str]:
-    if not data:
-        return []
-    text = data.decode("utf-8", "backslashreplace").rstrip("\n")
-    # The guest is not trusted with the terminal.
-    shown = "".join(c if c.isprintable() or c in "\n\t" else f"\\x{ord(c):02x}" for c in text)
-    return ["", f"---- {title} of the guest ----", shown]
+def _outputs(result: CheckResult) -> str:
+    """What the guest wrote, in sections of its own."""
+    return "".join(
+        f"\n---- {title} of the guest ----\n{_shown(data)}\n"
+        for title, data in (("stdout", result.guest.stdout), ("stderr", result.guest.stderr))
+        if data
+    )
+
+
+def _shown(data: bytes) -> str:
+    """Its lines and tabs as they are; it is not trusted with the rest of a terminal."""
+    lines = data.decode("utf-8", "backslashreplace").rstrip("\n").split("\n")
+    return "\n".join("\t".join(map(printable, line.split("\t"))) for line in lines)

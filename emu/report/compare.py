@@ -10,8 +10,9 @@ from typing import Any
 from arch import Arch, Row
 from emu.check.compare import KINDS, Code, Stretch, compare_tables
 from emu.errors import UsageError
-from emu.image import SHF_EXECINSTR, Image, load_image
-from emu.report.output import write_report
+from emu.image import PF_X, SHF_EXECINSTR, Image, load_image
+from emu.report.output import refuse_inputs, write_report
+from emu.report.text import text_of
 from emu.rowtext import row_text
 from emu.symbols import FunctionNames
 from emu.tables import Table
@@ -39,16 +40,18 @@ def compare(first: str, second: str | None, format: str, output: str | None) -> 
         second: likewise; None: the file's .sframe against its own .eh_frame.
 
     Raises:
-        UsageError: a file has no such table, or they are for different machines.
+        UsageError: a file has no such table, they are for different machines, or have no code
+            in common.
         ImageError: a file is unusable.
     """
+    path, kind = _split(first)
+    refuse_inputs(output, path, None if second is None else _split(second)[0])
     if second is None:
-        path, kind = _split(first)
         if kind is not None:
             raise UsageError(f"{first}: one file alone is compared with itself, without :{kind}")
         sides = (_side(path, "sframe"), _side(path, "cfi"))
     else:
-        sides = (_side(*_split(first)), _side(*_split(second)))
+        sides = (_side(path, kind), _side(*_split(second)))
     arch = sides[0].image.arch
     if (
         arch is None
@@ -56,6 +59,7 @@ def compare(first: str, second: str | None, format: str, output: str | None) -> 
         or ((sides[0].image.kind == "rel") != (sides[1].image.kind == "rel"))
     ):
         raise UsageError(f"{sides[1].title}: not of the same machine and kind as {sides[0].title}")
+    _check_common(sides[0], sides[1])
     code = code_of(sides[0].image, sides[1].image)
     stretches = list(compare_tables(sides[0].table, sides[1].table, code))
     counts: Counter[str] = Counter()
@@ -106,29 +110,44 @@ def _side(path: str, kind: str | None) -> _Side:
     return _Side(f"{path}:{kind}", image, kind, table)
 
 
+def _check_common(first: _Side, second: _Side) -> None:
+    """Refuse two files that have no address to compare them at."""
+    one, other = first.image, second.image
+    if one.kind == "rel":
+        if code_of(one, other):
+            return
+        what = "no section of code has the same name in both"
+    else:
+        ranges = tuple(_disjoint({*_ranges(one)})), tuple(_disjoint({*_ranges(other)}))
+        if any(low < end and start < high for low, high in ranges[0] for start, end in ranges[1]):
+            return
+        if not all(ranges):
+            raise UsageError(f"{(second if ranges[0] else first).title}: no code in it")
+        places = [f"at {part[0][0]:#x} to {part[-1][1]:#x}" for part in ranges]
+        what = f"its code is {places[1]}, that of the other {places[0]}"
+    raise UsageError(f"{second.title}: no code in common with {first.title}: {what}")
+
+
 def code_of(first: Image, second: Image) -> list[Code]:
     """Executable sections of both files; of relocatable ones those with the same name."""
     if first.kind != "rel":
-        found = {
-            (s.addr, s.addr + s.size)
-            for image in (first, second)
-            for s in image.sections
-            if s.flags & SHF_EXECINSTR and s.size
-        }
-        if not found:
-            found = {
-                (s.vaddr, s.vaddr + s.filesz)
-                for image in (first, second)
-                for s in image.segments
-                if s.flags & 1 and s.filesz
-            }
-        return [Code("", -1, -1, tuple(_disjoint(found)))]
+        return [Code("", -1, -1, tuple(_disjoint({*_ranges(first), *_ranges(second)})))]
     others = {s.name: s for s in second.sections if s.flags & SHF_EXECINSTR}
     return [
         Code(s.name, s.index, others[s.name].index, ((0, max(s.size, others[s.name].size)),))
         for s in first.sections
         if s.flags & SHF_EXECINSTR and s.name in others and s.size
     ]
+
+
+def _ranges(image: Image) -> Iterator[tuple[int, int]]:
+    """The code of a linked file: its sections, or where it has no such its segments."""
+    sections = [s for s in image.sections if s.flags & SHF_EXECINSTR and s.size]
+    if sections:
+        yield from ((s.addr, s.addr + s.size) for s in sections)
+    else:
+        parts = (s for s in image.segments if s.flags & PF_X and s.filesz)
+        yield from ((s.vaddr, s.vaddr + s.filesz) for s in parts)
 
 
 def _disjoint(ranges: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
@@ -202,4 +221,4 @@ def _text(answer: dict[str, Any]) -> str:
             f"  second  {item['second']}",
         ]
     lines += ["", f"{len(answer['differences'])} differences"]
-    return "\n".join(lines) + "\n"
+    return text_of(lines)

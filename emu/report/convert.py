@@ -9,7 +9,8 @@ from dataclasses import dataclass
 
 from emu.errors import ImageError, SFrameError, UnwindlabError, UsageError
 from emu.image import MAGIC, parse_image, read_file
-from emu.report.output import write_report
+from emu.report.output import refuse_inputs, write_file, write_report
+from emu.report.text import text_of
 from emu.sframe.container import SECTION_NAME, decode_contained, find_section
 from emu.sframe.convert import Conversion
 from emu.sframe.convert import convert as convert_section
@@ -29,6 +30,7 @@ class _Subject:
     """Of the section; None in a relocatable file."""
     aux: bool
     names: FunctionNames | None
+    """None: a raw section."""
 
     def function(self, loss: Refusal) -> str | None:
         """Name of the function that lost something."""
@@ -62,6 +64,7 @@ def convert(
     Raises:
         UnwindlabError: nothing can be decoded, or the output cannot be written.
     """
+    refuse_inputs(output, path)
     subject = _read(path)
     if subject.address is None and output is not None:
         reason = "the starts in a relocatable file are relocations, which a raw section has not"
@@ -75,11 +78,7 @@ def convert(
         errata=errata,
     )
     if output is not None:
-        try:
-            with open(output, "wb") as file:
-                file.write(conversion.data)
-        except OSError as error:
-            raise UsageError(f"{output}: cannot be written: {error.strerror}") from error
+        write_file(output, conversion.data)
     report = _json if format == "json" else _text
     write_report(report(subject, conversion, output), None)
     return 0
@@ -87,7 +86,6 @@ def convert(
 
 def _read(path: str) -> _Subject:
     data = read_file(path)
-    names = None
     try:
         if data[: len(MAGIC)] != MAGIC:
             if magic_order(data) is None:
@@ -103,13 +101,9 @@ def _read(path: str) -> _Subject:
         decoded = decode_contained(image, contained)
     except SFrameError as error:
         raise UnwindlabError(f"{path}: {SECTION_NAME}: {error}") from error
-    try:
-        names = FunctionNames(image)
-    except ImageError:
-        # Symbols only decorate; `dump` says what is wrong with them.
-        names = None
     address = None if image.kind == "rel" else contained.address
-    return _Subject(path, decoded, address, contained.data[AUX_LEN_AT] > 0, names)
+    aux = contained.data[AUX_LEN_AT] > 0
+    return _Subject(path, decoded, address, aux, FunctionNames(image))
 
 
 def _json(subject: _Subject, conversion: Conversion, output: str | None) -> str:
@@ -158,8 +152,7 @@ def _text(subject: _Subject, conversion: Conversion, output: str | None) -> str:
     lines += [f"  {count:>6}  {reason}" for reason, count in sorted(reasons.items())]
     lines += [f"  header: {loss}" for loss in conversion.header_losses]
     lines += [_line(subject, loss) for loss in conversion.losses]
-    # Names and paths come from outside; none may be more than a terminal can show.
-    return "".join(f"{line}\n" for line in lines).encode("ascii", "backslashreplace").decode()
+    return text_of(lines)
 
 
 def _line(subject: _Subject, loss: Refusal) -> str:

@@ -1,5 +1,6 @@
 """Instructions around a finding, from the file's own bytes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import capstone
@@ -20,10 +21,20 @@ class Line:
 
 
 class Disassembler:
-    """Capstone for one machine, over one image."""
+    """Capstone for one machine, over one image.
 
-    def __init__(self, image: Image, arch: Arch) -> None:
+    Args:
+        image: the file.
+        arch: its machine.
+        read: gives (address, size) -> bytes where the code lies elsewhere than in the file's
+            segments; fewer bytes where there are no more.
+    """
+
+    def __init__(
+        self, image: Image, arch: Arch, read: Callable[[int, int], bytes] | None = None
+    ) -> None:
         self._image = image
+        self._read = read or self._bytes
         mode_arch, mode = arch.disassembler
         self._capstone = capstone.Cs(mode_arch, mode)
         self._capstone.skipdata = True
@@ -40,7 +51,7 @@ class Disassembler:
         lines = [
             Line(address, f"{mnemonic} {operands}".strip())
             for address, _, mnemonic, operands in self._capstone.disasm_lite(
-                self._bytes(begin, end + room - begin), begin
+                self._read(begin, end + room - begin), begin
             )
         ]
         first = next((i for i, line in enumerate(lines) if line.address >= start), 0)

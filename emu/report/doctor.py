@@ -24,6 +24,8 @@ import arch as machines
 from arch import Arch
 from arch.descriptor import InstructionKind
 from emu.errors import UnwindlabError
+from emu.report.output import write_report
+from emu.report.text import complain
 
 LIBRARIES = ("capstone", "lief", "numba", "numpy", "pyelftools", "rich", "unicorn")
 """Distributions that pyproject.toml requires; a test compares the two."""
@@ -59,13 +61,12 @@ def doctor() -> int:
     """Print one row for each thing that matters; 0, or 2 if something needed is missing."""
     complete = True
     for item in _items():
-        print(item, flush=True)
+        write_report(f"{item}\n", None)
         complete = complete and (not item.needed or bool(item.found))
-    print()
     if complete:
-        print("check, backtrace and dump can work here.")
+        write_report("\ncheck, backtrace and dump can work here.\n", None)
         return 0
-    print("unwindlab: something needed is missing, see above", file=sys.stderr)
+    complain("unwindlab: something needed is missing, see above")
     return 2
 
 

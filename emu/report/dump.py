@@ -1,16 +1,14 @@
 """The `dump` command: a .sframe section decoded, as text or JSON, with every fault."""
 
 import functools
-import io
 import json
-import os
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TextIO
 
 from emu.errors import ImageError, SFrameError, UnwindlabError
 from emu.image import MAGIC, Image, parse_image, read_file
+from emu.report.output import refuse_inputs, write_pieces
+from emu.report.text import printable
 from emu.sframe.container import SECTION_NAME, decode_contained, find_section
 from emu.sframe.decode import Decoded, Fde, decode
 from emu.sframe.layout import FLEX, magic_order
@@ -34,8 +32,7 @@ class _Subject:
     image: Image | None
     """None: a raw section."""
     names: FunctionNames | None
-    nameless: str
-    """Why there are no names although there is an image."""
+    """None: a raw section, or an empty one."""
 
     def function(self, fde: Fde) -> str | None:
         """Name of the function that a FDE is about."""
@@ -64,15 +61,15 @@ def dump(path: str, format: str, output: str | None) -> int:
     Raises:
         UnwindlabError: nothing can be decoded, or the output cannot be written.
     """
+    refuse_inputs(output, path)
     subject = _read(path)
-    lines = _json(subject) if format == "json" else _text(subject)
-    _write(lines, output)
+    write_pieces(_json(subject) if format == "json" else _text(subject), output)
     return 1 if subject.decoded is not None and subject.decoded.faults else 0
 
 
 def section_lines(decoded: Decoded, size: int, path: str, format: str) -> Iterator[str]:
     """What is printed of a raw section of `size` bytes that is decoded already."""
-    subject = _Subject(path, size, decoded, None, None, "")
+    subject = _Subject(path, size, decoded, None, None)
     return _json(subject) if format == "json" else _text(subject)
 
 
@@ -84,7 +81,7 @@ def _read(path: str) -> _Subject:
         if magic_order(data) is None:
             raise ImageError(f"{path}: offset 0x0: neither ELF nor SFrame")
         try:
-            return _Subject(path, len(data), decode(data), None, None, "")
+            return _Subject(path, len(data), decode(data), None, None)
         except SFrameError as error:
             raise UnwindlabError(f"{path}: {error}") from error
     image = parse_image(path, data)
@@ -92,48 +89,12 @@ def _read(path: str) -> _Subject:
     if contained is None:
         raise ImageError(f"{path}: offset 0x28: no section {SECTION_NAME}")
     if not contained.data:
-        return _Subject(path, 0, None, image, None, "")
+        return _Subject(path, 0, None, image, None)
     try:
         decoded = decode_contained(image, contained)
     except SFrameError as error:
         raise UnwindlabError(f"{path}: {SECTION_NAME}: {error}") from error
-    names, nameless = None, ""
-    try:
-        names = FunctionNames(image)
-    except ImageError as error:
-        # Symbols only decorate; the section itself is whole.
-        nameless = str(error)
-    return _Subject(path, len(contained.data), decoded, image, names, nameless)
-
-
-def _write(lines: Iterator[str], output: str | None) -> None:
-    try:
-        if output is None:
-            if isinstance(sys.stdout, io.TextIOWrapper):
-                # Names come from the file: none may be more than the terminal can show.
-                sys.stdout.reconfigure(errors="backslashreplace")
-            _pour(lines, sys.stdout)
-        else:
-            with open(output, "w", encoding="utf-8", errors="backslashreplace") as file:
-                _pour(lines, file)
-    except BrokenPipeError:
-        _forget_stdout()  # the reader has seen enough
-    except OSError as error:
-        if output is None:
-            _forget_stdout()
-        raise UnwindlabError(f"{output or 'stdout'}: {error.strerror}") from error
-
-
-def _forget_stdout() -> None:
-    """Let the interpreter's last flush, which would complain again, go nowhere."""
-    with open(os.devnull, "w") as nowhere:
-        os.dup2(nowhere.fileno(), sys.stdout.fileno())
-
-
-def _pour(lines: Iterator[str], file: TextIO) -> None:
-    for line in lines:
-        file.write(line)
-    file.flush()
+    return _Subject(path, len(contained.data), decoded, image, FunctionNames(image))
 
 
 def _json(subject: _Subject) -> Iterator[str]:
@@ -149,8 +110,6 @@ def _json(subject: _Subject) -> Iterator[str]:
         "num_fdes": header.num_fdes if header else 0,
         "num_fres": header.num_fres if header else 0,
     }
-    if subject.nameless:
-        head["nameless"] = subject.nameless
     yield json.dumps(head)[:-1] + ', "fdes": ['
     if decoded is not None:
         tail = functools.lru_cache(_KEPT)(lambda number: _tail(stored[number]))
@@ -207,38 +166,43 @@ def _rows(decoded: Decoded, fde: Fde) -> Iterator[tuple[int, int]]:
 
 
 def _text(subject: _Subject) -> Iterator[str]:
+    """Line by line; there may be a million."""
+    return (f"{printable(line)}\n" for line in _lines(subject))
+
+
+def _lines(subject: _Subject) -> Iterator[str]:
     decoded = subject.decoded
     if decoded is None:
-        yield f"{subject.path}: {SECTION_NAME} is empty\n"
+        yield f"{subject.path}: {SECTION_NAME} is empty"
         return
     header = decoded.header
     yield (
         f"{subject.path}: SFrame V{header.version.number}, {header.abi_name}, "
-        f"{header.byte_order}-endian, {subject.size} bytes\n"
-        f"  flags     {', '.join(header.flag_names) or 'none'}\n"
-        f"  fixed FP  {_fixed(header.fixed_fp)}\n"
-        f"  fixed RA  {_fixed(header.fixed_ra)}\n"
-        f"  FDEs      {header.num_fdes} at {header.fdes_at:#x}\n"
-        f"  FREs      {header.num_fres} at {header.fres_at:#x}, {header.fre_len} bytes\n"
+        f"{header.byte_order}-endian, {subject.size} bytes"
     )
-    if subject.nameless:
-        yield f"  no names  {subject.nameless}\n"
+    yield f"  flags     {', '.join(header.flag_names) or 'none'}"
+    yield f"  fixed FP  {_fixed(header.fixed_fp)}"
+    yield f"  fixed RA  {_fixed(header.fixed_ra)}"
+    yield f"  FDEs      {header.num_fdes} at {header.fdes_at:#x}"
+    yield f"  FREs      {header.num_fres} at {header.fres_at:#x}, {header.fre_len} bytes"
     stored = decoded.rows.stored
     tail = functools.lru_cache(_KEPT)(lambda number: _columns(stored[number]))
     for number, fde in enumerate(decoded.fdes):
+        yield ""
         yield _title(subject, number, fde)
         # Rows of a repeated block have no address of their own.
         base, width = (0, 8) if fde.mask else (fde.start, 16)
         if fde.first < fde.last:
-            yield f"    {'START' if fde.mask else 'STARTPC':<{width}}  {'CFA':<12}{'FP':<12}RA\n"
+            yield f"    {'START' if fde.mask else 'STARTPC':<{width}}  {'CFA':<12}{'FP':<12}RA"
         elif not fde.no_rows:
-            yield "    no rows\n"
+            yield "    no rows"
         for start, content in _rows(decoded, fde):
             yield f"    {base + start & 0xFFFF_FFFF_FFFF_FFFF:0{width}x}  {tail(content)}"
     faults = decoded.faults
-    yield f"\n{len(faults)} fault{'' if len(faults) == 1 else 's'}\n"
+    yield ""
+    yield f"{len(faults)} fault{'' if len(faults) == 1 else 's'}"
     for fault in faults:
-        yield f"  offset {fault.offset:#x}: {fault.reason}\n"
+        yield f"  offset {fault.offset:#x}: {fault.reason}"
 
 
 def _fixed(offset: int) -> str:
@@ -246,7 +210,7 @@ def _fixed(offset: int) -> str:
 
 
 def _title(subject: _Subject, number: int, fde: Fde) -> str:
-    parts = [f"\n[{number}] {fde.start:#x}, {fde.size} bytes"]
+    parts = [f"[{number}] {fde.start:#x}, {fde.size} bytes"]
     section, function = subject.section(fde), subject.function(fde)
     if section is not None:
         parts.append(f"in {section}")
@@ -263,11 +227,11 @@ def _title(subject: _Subject, number: int, fde: Fde) -> str:
         parts.append("key B")
     if fde.no_rows:
         parts.append(f"({fde.no_rows})")
-    return " ".join(parts) + "\n"
+    return " ".join(parts)
 
 
 def _columns(row: StoredRow) -> str:
     signed = " [s]" if row.ra_signed else ""
     if row.cfa_text is None:
-        return "RA undefined\n"
-    return f"{row.cfa_text:<12}{row.fp_text:<12}{row.ra_text}{signed}\n"
+        return "RA undefined"
+    return f"{row.cfa_text:<12}{row.fp_text:<12}{row.ra_text}{signed}"

@@ -11,10 +11,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from emu.cfi.table import DescribedFunction, read_described
-from emu.elf.rewrite import find_room, write_program
+from emu.elf.rewrite import find_room
 from emu.errors import ImageError, UnwindlabError, UsageError
 from emu.image import Image, load_image
-from emu.report.output import write_report
+from emu.report.output import refuse_inputs, write_file, write_report
+from emu.report.text import text_of
 from emu.sframe.encode import Encoding, Entry, Target, encode_rows
 from emu.symbols import FunctionNames
 from emu.tables import FunctionRows
@@ -87,6 +88,8 @@ def synth(
     Raises:
         UnwindlabError: no table can be made or nothing can be written.
     """
+    refuse_inputs(output, path)
+    refuse_inputs(report_output, path)
     image = load_image(path)
     if image.kind == "rel":
         if output is not None:
@@ -98,7 +101,7 @@ def synth(
         room = find_room(path, image.data)
         synthesis = synthesize(image, version, address=room.address, like_gas=like_gas)
     if room is not None and output is not None:
-        write_program(output, room.fill(synthesis.data), path)
+        write_file(output, room.fill(synthesis.data), like=path)
     answer = _answer(image, synthesis, output, None if room is None else room.address)
     text = json.dumps(answer, indent=1) + "\n" if format == "json" else _text(answer)
     write_report(text, report_output)
@@ -168,11 +171,7 @@ def _entries(one: DescribedFunction, version: int, refused: list[Refused]) -> It
 def _answer(
     image: Image, synthesis: Synthesis, output: str | None, address: int | None
 ) -> dict[str, Any]:
-    try:
-        names = FunctionNames(image)
-    except ImageError:
-        # They only decorate the report.
-        names = None
+    names = FunctionNames(image)
     form = synthesis.encoding.encoded.form
     return {
         "file": image.path,
@@ -191,12 +190,12 @@ def _answer(
     }
 
 
-def _refusal(one: Refused, names: FunctionNames | None) -> dict[str, Any]:
+def _refusal(one: Refused, names: FunctionNames) -> dict[str, Any]:
     function = one.function
-    place = None if names is None else names.place(function.start, function.section)
+    place = names.place(function.start, function.section)
     return {
-        "function": None if place is None else place.function,
-        "section": "" if place is None else place.section,
+        "function": place.function,
+        "section": place.section,
         "start": hex(function.start),
         "row": one.row,
         "end": one.end,
@@ -219,8 +218,7 @@ def _text(answer: dict[str, Any]) -> str:
     lines += [f"  {count:>6}  {reason}" for reason, count in answer["refused"].items()]
     lines += [f"  {fault}" for fault in answer["faults"]]
     lines += [_line(one) for one in answer["refusals"]]
-    # Names and paths come from outside; none may be more than a terminal can show.
-    return "".join(f"{line}\n" for line in lines).encode("ascii", "backslashreplace").decode()
+    return text_of(lines)
 
 
 def _line(one: dict[str, Any]) -> str:

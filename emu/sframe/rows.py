@@ -64,7 +64,7 @@ class Rows:
     starts: Sequence[int]
     """Offset of the row in its function or repeated block."""
     contents: Sequence[int]
-    """Index in `stored`; -1: the row's words are wrong, it does not count."""
+    """Index in `stored`; -1: a word of the row is wrong, it does not count."""
     stored: Sequence[StoredRow]
     """The different contents; where there are very many, some may be there twice."""
     first: Sequence[int]
@@ -142,7 +142,7 @@ def _contents(fdes: Fdes, found: scan.Found, faults: Faults) -> tuple[Sequence[i
     """What each row says, and the different contents."""
     stored = Contents(fdes)
     contents = array("i")
-    bad_offsets, bad_positions = array("q"), array("I")
+    bad_offsets, bad_rows = array("q"), array("q")
     most_known = max(_LEAST_KNOWN, len(fdes.area) // _AREA_PER_KNOWN)
     # Content -> index in `stored`, or ~offset of what is bad; the FDE types 0 and 1 apart.
     known: tuple[dict[bytes, int], dict[bytes, int]] = ({}, {})
@@ -169,17 +169,17 @@ def _contents(fdes: Fdes, found: scan.Found, faults: Faults) -> tuple[Sequence[i
                 cache[content] = number
             if number < 0:
                 bad_offsets.append(base + at + ~number)
-                bad_positions.append(at)
+                bad_rows.append(2 * at + kind)
                 number = -1
             contents.append(number)
 
-    def reason(position: int) -> str:
-        """Why the row at a position is bad; only FLEX rows can be."""
-        row = stored.read(position, layout.FLEX)
+    def reason(bad: int) -> str:
+        """Why a row is bad, of its position and its kind, which is 0 or 1."""
+        row = stored.read(*divmod(bad, 2))
         assert isinstance(row, BadRow)
         return row.reason
 
-    faults.add_all(np.asarray(bad_offsets), reason, np.asarray(bad_positions))
+    faults.add_all(np.asarray(bad_offsets), reason, np.asarray(bad_rows))
     return contents, stored
 
 

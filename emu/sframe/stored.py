@@ -84,13 +84,19 @@ def read_row(content: bytes, dialect: Dialect) -> StoredRow | BadRow:
     """
     info = content[0]
     if not (info >> WORD_COUNT_SHIFT) & WORD_COUNT_MASK:
+        # Only the count of words says so (SFRAME_V2_FRE_RA_UNDEFINED_P in sframe.h). Assemblers
+        # leave the other bits 0, but no reader asks for that.
         return StoredRow(None, None, "undef", False, None, KEEP, KEEP)
     size = 1 << ((info >> WORD_SIZE_SHIFT) & WORD_SIZE_MASK)
     raw = [content[at : at + size] for at in range(1, len(content), size)]
     signed = bool(info & RA_SIGNED)
     if dialect.flex:
         return _read_flex(raw, size, signed, dialect)
-    return _read_default([_signed(word, dialect) for word in raw], info, signed, dialect)
+    words = [_signed(word, dialect) for word in raw]
+    for number, word in enumerate(words[1:], 1):
+        if _names_register(word, dialect) and not 0 <= word >> 1 <= LARGEST_REGISTER:
+            return BadRow(1 + number * size, f"data word {word}: no machine has such a register")
+    return _read_default(words, info, signed, dialect)
 
 
 def _signed(word: bytes, dialect: Dialect) -> int:
@@ -130,10 +136,15 @@ def _read_default(words: list[int], info: int, signed: bool, dialect: Dialect) -
     )
 
 
+def _names_register(word: int, dialect: Dialect) -> bool:
+    """A RA or FP word of a DEFAULT row is the number of a register, above a bit that says so."""
+    # V3 has FLEX for registers; there an odd word is an offset.
+    return bool(word & 1) and dialect.version == 2 and dialect.arch.sframe.registers_in_offsets
+
+
 def _slot(word: int, dialect: Dialect) -> tuple[str, RegRule]:
     """A RA or FP word of a DEFAULT row."""
-    # V3 has FLEX for registers; there an odd word is an offset.
-    if word & 1 and dialect.version == 2 and dialect.arch.sframe.registers_in_offsets:
+    if _names_register(word, dialect):
         return f"r{word >> 1}", RegRule(RuleKind.REGISTER, word >> 1)
     return f"c{word:+d}", RegRule(RuleKind.AT_CFA, offset=word)
 

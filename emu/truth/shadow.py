@@ -1,21 +1,18 @@
 """The true call stack: a shadow stack for each stack of the guest, in compiled code.
 
-At each instruction `advance` is told the PC, SP and FP and what the instruction before
-was. The rules (each one has a case that fails without it):
+This module has the frames and the stacks; `emu.truth.classify` says what a transfer of
+control does to them. At each instruction the check calls `place`, and then what belongs to
+the instruction before. The rules of stacks (each one has a case that fails without it):
 
-* A call that did not fall through pushes (return address, CFA, FP before the call).
-  One that falls through onto the start of a function is a call too; one that lands in
-  its own function, but not at its start, only fetches the PC.
-* Any other jump pops the top frame if PC is its return address and SP its caller's SP,
-  and drops each frame whose caller's SP is below SP (longjmp, unwinding). Opcodes do
-  not count: some machines return by conditional branches, and code can return by a jump.
-* Where the return address travels in a register, a leaf's SP equals its caller's SP, so
-  SP cannot tell a live leaf from one that was abandoned at that level. There a jump from
-  one function into the middle of another, from which the frame was called, has abandoned
-  the frame: it is the landing of a longjmp or of an exception.
 * SP outside [lowest SP seen - 1 MiB, base] of the current stack, or inside another known
-  one, is a stack switch; the main stack may fall by its whole size at once. A new stack
-  begins empty; a known one is found as it was, unless it begins again.
+  one, is a stack switch; the main stack may fall by its whole size at once.
+* Who loads another stack's SP has a caller there that only its return or jump tells. Until
+  then a window is open, of which the check judges nothing. Where SP is what it was when the
+  same function left the stack, all should be as it was left; it is judged so if it is right,
+  and else waits as well.
+* SP that falls far at once may be a large frame, or another stack that lies below: the same.
+* A new stack begins empty, and what lies below is not known until its first function is
+  entered: that one's return address, whatever it is, then says how the stack ends.
 """
 
 import mmap
@@ -27,67 +24,135 @@ import numpy.typing as npt
 from arch import Arch
 from emu.native import load64, store64
 
+FETCH_WORDS, MOST_FETCHES = 5, 4
+
 # Words of the truth block.
 (
     FRAMES, DEPTH, LOW, HIGH, SLACK, MAIN_SIZE, CAPACITY, PREVIOUS_PC, NEXT_PC, PREVIOUS_KIND,
     PREVIOUS_FP, PREVIOUS_SP, PREVIOUS_OWNER, STACKS, STACK_COUNT, CURRENT, ENTRY_CFA, CALLER_SP,
-    RA_IN_REGISTER, CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, WORDS,
-) = range(25)  # fmt: skip
+    RA_IN_REGISTER, RA_NUMBER, CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, BOTTOM, WINDOW,
+    WINDOW_DEPTH, WINDOW_SP, WINDOW_OWNER, WINDOW_LOW, LANDED, _, _, _, FETCH_COUNT, FETCHES,
+) = range(37)  # fmt: skip
+WORDS = FETCHES + FETCH_WORDS * MOST_FETCHES
 
 # A frame: what its caller's registers are, and which function called.
 RA, CFA, FP, OWNER = 0, 8, 16, 24
 FRAME_BYTES = 32
 
-# A stack that is not the current one; where and in which function it began.
-_S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY, _S_FIRST_SP, _S_FIRST_OWNER = range(0, 56, 8)
-_STACK_WORDS = 7
+# How the current stack ends: for certain; not known; its lowest frame is what the first
+# function was entered with; the same, and a row has said that nothing is there.
+ENDS, UNKNOWN, ENTERED, MARKED = range(4)
+
+# The window: closed; on another stack than before; there as it was left, as it seems; far
+# below, and maybe on another stack.
+CLOSED, SWITCHED, RESUMED, FELL = range(4)
+
+# A stack that is not the current one; where and in which function it began and was left.
+(
+    _S_FRAMES, _S_DEPTH, _S_LOW, _S_HIGH, _S_CAPACITY, _S_FIRST_SP, _S_FIRST_OWNER, _S_LEFT_SP,
+    _S_LEFT_OWNER, _S_LEFT_AT, _S_BOTTOM,
+) = range(0, 88, 8)  # fmt: skip
+_STACK_WORDS = 11
 _STACK_BYTES = 8 * _STACK_WORDS
 _MOST_STACKS = 1024
 
+# What `place` says of SP where it is not the number of a known stack.
+SAME, FAR, NEW = -1, -2, _MOST_STACKS
+
 _SLACK = 1 << 20
 """Bytes that a stack may grow by at once without being taken for another one."""
+_NEAR, _FAR = 1 << 8, 1 << 10
+"""Bytes that SP falls by without coming to a known stack, and without a window."""
+_HOME = 64
+"""Bytes about the SP that a stack was left with, by one of which it may be resumed."""
 _HEAD = 512
 """Bytes above the first SP of a stack that may turn out to belong to it."""
-
 _MAIN_FRAMES = 1 << 21
 _OTHER_FRAMES = 1 << 16
 
 
 @numba.njit(cache=True)
-def _known(truth: int, sp: int) -> int:
-    """Number of the stack that holds SP, other than the current one; -1: none."""
+def known(truth: int, sp: int) -> int:
+    """Number of the stack that holds SP, other than the current one; -1: none.
+
+    Where memory has been of several, it is of the one that was left with about this SP, or
+    that was left last.
+    """
     stacks = load64(truth + 8 * STACKS)
     current = load64(truth + 8 * CURRENT)
-    # The main stack comes last: others may lie inside it.
-    number = load64(truth + 8 * STACK_COUNT) - 1
-    while number >= 0:
+    best = last = -1
+    for number in range(1, load64(truth + 8 * STACK_COUNT)):
         other = stacks + _STACK_BYTES * number
-        low = load64(other + _S_LOW)
-        if number == 0:
-            low -= load64(truth + 8 * MAIN_SIZE)
-        if number != current and low <= sp <= load64(other + _S_HIGH):
-            return number
-        number -= 1
-    return -1
+        if number != current and load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
+            left = load64(other + _S_LEFT_AT)
+            if -_HOME <= sp - load64(other + _S_LEFT_SP) <= _HOME:
+                left += 1 << 60
+            if left > last:
+                best, last = number, left
+    # The main stack comes last: others may lie inside it.
+    low = load64(stacks + _S_LOW) - load64(truth + 8 * MAIN_SIZE)
+    if best < 0 and current and low <= sp <= load64(stacks + _S_HIGH):
+        return 0
+    return best
+
+
+@numba.njit(cache=True, forceinline=True)
+def place(truth: int, sp: int) -> int:
+    """The stack that SP is on; called first whenever SP has changed.
+
+    SAME, FAR (the same, or one that is not known and lies below), NEW or its number; the
+    last two are for `switch`.
+    """
+    if load64(truth + 8 * LOW) <= sp <= load64(truth + 8 * HIGH):
+        return SAME
+    return _place_outside(truth, sp)
 
 
 @numba.njit(cache=True)
-def _new(truth: int, sp: int, owner: int) -> int:
-    """A stack that begins at SP, in the function `owner`."""
-    stacks = load64(truth + 8 * STACKS)
-    number = load64(truth + 8 * STACK_COUNT)
-    if number < _MOST_STACKS:
-        store64(truth + 8 * STACK_COUNT, number + 1)
-    else:
-        # Another one but the main stack gives its place, in turn.
-        number = 1 + load64(truth + 8 * SWITCHES) % (_MOST_STACKS - 1)
-    new = stacks + _STACK_BYTES * number
-    store64(new + _S_DEPTH, 0)
-    store64(new + _S_LOW, sp)
-    store64(new + _S_HIGH, sp)
-    store64(new + _S_FIRST_SP, sp)
-    store64(new + _S_FIRST_OWNER, owner)
-    return number
+def _place_outside(truth: int, sp: int) -> int:
+    """SP is not where the current stack is known to be: it grows, or is another one."""
+    number = known(truth, sp)
+    low = load64(truth + 8 * LOW)
+    high = load64(truth + 8 * HIGH)
+    if low - load64(truth + 8 * SLACK) <= sp < low:
+        other = load64(truth + 8 * STACKS) + _STACK_BYTES * number
+        fall = load64(truth + 8 * PREVIOUS_SP) - sp
+        if number >= 0 and fall >= _NEAR:
+            home = sp - load64(other + _S_LEFT_SP)
+            if -_HOME <= home <= _HOME or sp == load64(other + _S_FIRST_SP):
+                return number
+        store64(truth + 8 * LOW, sp)
+        if fall >= _FAR and not load64(truth + 8 * WINDOW):
+            store64(truth + 8 * WINDOW_LOW, low)
+            return FAR
+        if number > 0:
+            store64(other + _S_HIGH, 0)  # its memory is in other use
+        return SAME
+    if number >= 0:
+        return number
+    if high < sp <= high + _HEAD and load64(truth + 8 * CURRENT) != 0:
+        store64(truth + 8 * HIGH, sp)
+        return SAME
+    return NEW
+
+
+@numba.njit(cache=True)
+def _left(truth: int) -> None:
+    """The instruction before may have been the last one on its stack."""
+    here = load64(truth + 8 * STACKS) + _STACK_BYTES * load64(truth + 8 * CURRENT)
+    store64(here + _S_LEFT_SP, load64(truth + 8 * PREVIOUS_SP))
+    store64(here + _S_LEFT_OWNER, load64(truth + 8 * PREVIOUS_OWNER))
+
+
+@numba.njit(cache=True)
+def open_window(truth: int, kind: int, sp: int, owner: int) -> None:
+    """Who called the running function on this stack, or on which one it is, is not known yet."""
+    store64(truth + 8 * WINDOW, kind)
+    store64(truth + 8 * WINDOW_DEPTH, load64(truth + 8 * DEPTH))
+    store64(truth + 8 * WINDOW_SP, sp)
+    store64(truth + 8 * WINDOW_OWNER, owner)
+    if kind == FELL:
+        _left(truth)
 
 
 @numba.njit(cache=True)
@@ -97,150 +162,97 @@ def _leave(truth: int) -> None:
     store64(here + _S_DEPTH, load64(truth + 8 * DEPTH))
     store64(here + _S_LOW, load64(truth + 8 * LOW))
     store64(here + _S_HIGH, load64(truth + 8 * HIGH))
+    store64(here + _S_BOTTOM, load64(truth + 8 * BOTTOM))
+    store64(here + _S_LEFT_AT, load64(truth + 8 * SWITCHES))
+    if load64(truth + 8 * DEPTH) == 0 and load64(truth + 8 * BOTTOM) == UNKNOWN:
+        store64(here + _S_HIGH, 0)  # nothing is known of it, and its place is free
+
+
+@numba.njit(cache=True)
+def _new(truth: int, sp: int, owner: int) -> int:
+    """A stack that begins at SP, in the function `owner`."""
+    stacks = load64(truth + 8 * STACKS)
+    count = load64(truth + 8 * STACK_COUNT)
+    number = 1
+    while number < count and load64(stacks + _STACK_BYTES * number + _S_HIGH):
+        number += 1
+    if number == _MOST_STACKS:
+        # Another one but the main stack gives its place, in turn.
+        number = 1 + load64(truth + 8 * SWITCHES) % (_MOST_STACKS - 1)
+    elif number == count:
+        store64(truth + 8 * STACK_COUNT, count + 1)
+    new = stacks + _STACK_BYTES * number
+    store64(new + _S_DEPTH, 0)
+    store64(new + _S_LOW, sp)
+    store64(new + _S_HIGH, sp)
+    store64(new + _S_FIRST_SP, sp)
+    store64(new + _S_FIRST_OWNER, owner)
+    store64(new + _S_LEFT_SP, 0)
+    store64(new + _S_BOTTOM, UNKNOWN)
+    return number
+
+
+@numba.njit(cache=True)
+def switch(truth: int, number: int, sp: int, owner: int) -> None:
+    """SP, in the function `owner`, has come to the stack `number` from another one."""
+    _left(truth)
+    _leave(truth)
+    _enter(truth, _new(truth, sp, owner) if number == NEW else number, sp, owner)
+
+
+@numba.njit(cache=True)
+def split(truth: int, sp: int) -> None:
+    """SP has fallen far, and control shows that it fell onto another stack."""
+    store64(truth + 8 * LOW, load64(truth + 8 * WINDOW_LOW))
+    first = load64(truth + 8 * WINDOW_SP)
+    owner = load64(truth + 8 * WINDOW_OWNER)
+    _leave(truth)
+    number = known(truth, first)
+    _enter(truth, number if number > 0 else _new(truth, first, owner), first, owner)
+    store64(truth + 8 * LOW, min(load64(truth + 8 * LOW), sp))
 
 
 @numba.njit(cache=True)
 def _enter(truth: int, number: int, sp: int, owner: int) -> None:
     """Make a stack the current one, without what is left over from an earlier use of it."""
     stack = load64(truth + 8 * STACKS) + _STACK_BYTES * number
-    depth = load64(stack + _S_DEPTH)
+    depth = before = load64(stack + _S_DEPTH)
     frames = load64(stack + _S_FRAMES)
-    # A frame whose caller's SP is SP can be alive where the return address is in a
-    # register: that of a leaf, by which the stack was left. But not where it began.
-    level = load64(truth + 8 * RA_IN_REGISTER) != 0 and (
-        sp != load64(stack + _S_FIRST_SP) or owner != load64(stack + _S_FIRST_OWNER)
-    )
+    first = sp == load64(stack + _S_FIRST_SP)
+    # A frame whose caller's SP is SP can be alive: that of a function which has given its
+    # frame back, and by which the stack was left. But not where the stack began.
+    begun = first and owner == load64(stack + _S_FIRST_OWNER)
     while depth > 0:
         frame = frames + FRAME_BYTES * (depth - 1)
         caller = load64(frame + CFA) + load64(truth + 8 * CALLER_SP)
-        if sp < caller or (sp == caller and level):
+        if sp < caller or (sp == caller and not begun):
             break
         depth -= 1
     store64(truth + 8 * CURRENT, number)
     store64(truth + 8 * FRAMES, frames)
     store64(truth + 8 * DEPTH, depth)
+    anew = depth == 0 and before and number
+    store64(truth + 8 * BOTTOM, UNKNOWN if anew else load64(stack + _S_BOTTOM))
     store64(truth + 8 * LOW, min(load64(stack + _S_LOW), sp))
     store64(truth + 8 * HIGH, load64(stack + _S_HIGH))
     store64(truth + 8 * CAPACITY, load64(stack + _S_CAPACITY))
     store64(truth + 8 * SLACK, _SLACK if number else load64(truth + 8 * MAIN_SIZE))
     store64(truth + 8 * SWITCHES, load64(truth + 8 * SWITCHES) + 1)
-
-
-@numba.njit(cache=True, forceinline=True)
-def place(truth: int, sp: int, owner: int) -> None:
-    """Find the stack that SP is on; called first whenever SP has changed."""
-    if not load64(truth + 8 * LOW) <= sp <= load64(truth + 8 * HIGH):
-        _place_outside(truth, sp, owner)
+    store64(truth + 8 * FETCH_COUNT, 0)
+    here = sp == load64(stack + _S_LEFT_SP) and owner == load64(stack + _S_LEFT_OWNER)
+    as_left = here and depth == before and not first
+    open_window(truth, RESUMED if as_left else SWITCHED, sp, owner)
 
 
 @numba.njit(cache=True)
-def _place_outside(truth: int, sp: int, owner: int) -> None:
-    """SP is not where the current stack is known to be: it grows, or is another one."""
-    number = _known(truth, sp)
-    if number < 0:
-        low = load64(truth + 8 * LOW)
-        high = load64(truth + 8 * HIGH)
-        if sp < low and sp >= low - load64(truth + 8 * SLACK):
-            store64(truth + 8 * LOW, sp)
-            return
-        if sp > high and sp <= high + _HEAD and load64(truth + 8 * CURRENT) != 0:
-            store64(truth + 8 * HIGH, sp)
-            return
-    _leave(truth)
-    if number < 0:
-        number = _new(truth, sp, owner)
-    _enter(truth, number, sp, owner)
-
-
-@numba.njit(cache=True)
-def push(truth: int, sp: int) -> bool:
-    """The instruction before was a call: one more frame. False: the shadow stack is full."""
-    depth = load64(truth + 8 * DEPTH)
-    if depth >= load64(truth + 8 * CAPACITY):
-        store64(truth + 8 * OVERFLOW, 1)
-        return False
-    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * depth
-    store64(frame + RA, load64(truth + 8 * NEXT_PC))
-    store64(frame + CFA, sp + load64(truth + 8 * ENTRY_CFA))
-    store64(frame + FP, load64(truth + 8 * PREVIOUS_FP))
-    store64(frame + OWNER, load64(truth + 8 * PREVIOUS_OWNER))
-    store64(truth + 8 * DEPTH, depth + 1)
-    store64(truth + 8 * CALLS, load64(truth + 8 * CALLS) + 1)
-    return True
-
-
-@numba.njit(cache=True, forceinline=True)
-def stays(truth: int, pc: int, sp: int, owner: int) -> bool:
-    """`jump` would leave the stack as it is; for the common jump inside a function."""
-    depth = load64(truth + 8 * DEPTH)
-    if depth == 0:
-        return True
-    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
-    caller = load64(frame + CFA) + load64(truth + 8 * CALLER_SP)
-    if sp < caller:
-        return True
-    return (
-        sp == caller
-        and load64(truth + 8 * RA_IN_REGISTER) != 0
-        and owner == load64(truth + 8 * PREVIOUS_OWNER)
-        and pc != load64(frame + RA)
-    )
-
-
-@numba.njit(cache=True)
-def jump(truth: int, pc: int, sp: int, owner: int, entry: int) -> bool:
-    """Control came to `pc` neither by falling through nor by a call.
-
-    Args:
-        owner: number of the function that holds `pc`, 0 if none does.
-        entry: not 0 where a function begins at `pc`: that is a tail call.
-
-    Returns:
-        Frames were taken off.
-    """
-    depth = load64(truth + 8 * DEPTH)
-    if depth == 0:
-        return False
-    frames = load64(truth + 8 * FRAMES)
-    distance = load64(truth + 8 * CALLER_SP)
-    before = depth
-    returned = 0
-    while depth > 0:
-        frame = frames + FRAME_BYTES * (depth - 1)
-        caller = load64(frame + CFA) + distance
-        if sp < caller:
-            break
-        if sp == caller:
-            if pc == load64(frame + RA):
-                depth -= 1
-                returned = 1
-                break
-            if load64(truth + 8 * RA_IN_REGISTER):
-                if owner and not entry and owner != load64(truth + 8 * PREVIOUS_OWNER):
-                    depth = _land(truth, sp, owner, depth)
-                break
-        depth -= 1
-    if depth == before:
-        return False
-    store64(truth + 8 * DEPTH, depth)
-    store64(truth + 8 * RETURNS, load64(truth + 8 * RETURNS) + returned)
-    store64(truth + 8 * ABANDONED, load64(truth + 8 * ABANDONED) + before - depth - returned)
-    return True
-
-
-@numba.njit(cache=True)
-def _land(truth: int, sp: int, owner: int, depth: int) -> int:
-    """The depth after a jump into the middle of a function: what it had called is gone."""
-    frames = load64(truth + 8 * FRAMES)
-    level = depth
-    while level > 0:
-        frame = frames + FRAME_BYTES * (level - 1)
-        if load64(frame + CFA) + load64(truth + 8 * CALLER_SP) != sp:
-            return depth
-        level -= 1
-        if load64(frame + OWNER) == owner:
-            return level
-    return depth
+def begin_again(truth: int, sp: int) -> None:
+    """The stack that the window is open on is used anew: nothing of earlier times is left."""
+    here = load64(truth + 8 * STACKS) + _STACK_BYTES * load64(truth + 8 * CURRENT)
+    store64(here + _S_FIRST_SP, load64(truth + 8 * WINDOW_SP))
+    store64(here + _S_FIRST_OWNER, load64(truth + 8 * WINDOW_OWNER))
+    store64(truth + 8 * LOW, sp)
+    store64(truth + 8 * HIGH, sp)
+    store64(truth + 8 * DEPTH, 0)
 
 
 class ShadowStacks:
@@ -256,11 +268,8 @@ class ShadowStacks:
     def __init__(self, arch: Arch, sp: int, base: int, size: int) -> None:
         frames = _MAIN_FRAMES + (_MOST_STACKS - 1) * _OTHER_FRAMES
         # Lazily filled: only the frames that are really used take host memory.
-        self._memory = mmap.mmap(
-            -1,
-            FRAME_BYTES * frames,
-            flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000,  # MAP_NORESERVE
-        )
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000  # MAP_NORESERVE
+        self._memory = mmap.mmap(-1, FRAME_BYTES * frames, flags=flags)
         self._bytes = np.frombuffer(self._memory, np.uint8)
         address = self._bytes.ctypes.data
         self._stacks: npt.NDArray[np.int64] = np.zeros((_MOST_STACKS, _STACK_WORDS), np.int64)
@@ -270,16 +279,13 @@ class ShadowStacks:
             self._stacks[number, 4] = _OTHER_FRAMES if number else _MAIN_FRAMES
         self._stacks[0, 2:4] = sp, base
         self.words: npt.NDArray[np.int64] = np.zeros(WORDS, np.int64)
-        self.words[FRAMES] = address
-        self.words[LOW] = sp
-        self.words[HIGH] = base
-        self.words[SLACK] = self.words[MAIN_SIZE] = size
-        self.words[CAPACITY] = _MAIN_FRAMES
-        self.words[STACKS] = self._stacks.ctypes.data
-        self.words[STACK_COUNT] = 1
-        self.words[ENTRY_CFA] = arch.entry_cfa_offset
-        self.words[CALLER_SP] = arch.sp_offset
-        self.words[RA_IN_REGISTER] = arch.ra_in_register
+        for word, value in (
+            (FRAMES, address), (LOW, sp), (HIGH, base), (PREVIOUS_SP, sp), (SLACK, size),
+            (MAIN_SIZE, size), (CAPACITY, _MAIN_FRAMES), (STACKS, self._stacks.ctypes.data),
+            (STACK_COUNT, 1), (ENTRY_CFA, arch.entry_cfa_offset), (CALLER_SP, arch.sp_offset),
+            (RA_IN_REGISTER, arch.ra_in_register), (RA_NUMBER, arch.ra),
+        ):  # fmt: skip
+            self.words[word] = value
 
     @property
     def block(self) -> int:
@@ -291,4 +297,5 @@ class ShadowStacks:
         depth = int(self.words[DEPTH])
         offset = int(self.words[FRAMES]) - self._bytes.ctypes.data
         rows = np.frombuffer(self._memory, np.int64, 4 * depth, offset).reshape(depth, 4)
-        return [(int(ra), int(cfa), int(fp)) for ra, cfa, fp, _ in rows[::-1]]
+        lowest = int(self.words[BOTTOM] == MARKED)
+        return [(int(ra), int(cfa), int(fp)) for ra, cfa, fp, _ in rows[lowest:][::-1]]

@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numba
 import numpy as np
+import numpy.typing as npt
 
 from arch import Arch, Row
 from emu.native import load32, load64
@@ -62,6 +63,15 @@ def lookup(table: int, address: int) -> int:
     if low == first:
         return -_NO_FRE
     return load32(load64(table + 8 * _CODES) + 4 * (low - 1))
+
+
+@numba.njit(cache=True)
+def look_up_all(
+    table: int, addresses: npt.NDArray[np.int64], codes: npt.NDArray[np.int32]
+) -> None:
+    """`lookup` of each address, into `codes`."""
+    for index in range(len(addresses)):
+        codes[index] = lookup(table, addresses[index])
 
 
 class RowTable:

@@ -46,6 +46,19 @@ def test_a_return_address_column_needs_no_register() -> None:
     assert changed(X86_64, ra=99).ra == 99
 
 
+@pytest.mark.parametrize("number", [7, 16, 99], ids=["sp", "ra", "none"])
+def test_a_callee_saved_register_that_is_none(number: int) -> None:
+    """SP and the return address have rows of their own; other numbers name nothing."""
+    with pytest.raises(ValueError, match=f"{number} is no callee-saved register"):
+        changed(X86_64, callee_saved=(3, number))
+
+
+def test_a_register_that_is_saved_only_and_not() -> None:
+    """What rows can name is not saved only."""
+    with pytest.raises(ValueError, match="a row can name a register that is saved only"):
+        changed(AARCH64, saved_only=(AARCH64.registers[19],))
+
+
 @pytest.mark.parametrize(
     ("value", "mask"), [(b"\xe8", b"\xf0"), (b"\xff\x10", b"\xff\x08"), (b"\xe8", b"\xff\xff")]
 )

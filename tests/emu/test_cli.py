@@ -1,6 +1,7 @@
 """The command line: usage errors, whose options are whose, and where the report goes."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from arch.x86_64 import X86_64
 from tests.emu.machine.elf_program import code_program
 from tests.support.runs import Command, program
+from tests.support.waits import waits_at_most
 
 CLEAN = "x86_64-clean-chain"
 ROOT = Path(__file__).parents[2]
@@ -119,6 +121,36 @@ def test_stdin_of_the_guest(command: Command, tmp_path: Path) -> None:
     path = made(tmp_path, ECHO_STDIN)
     assert guest_output(command, "--stdin", str(tmp_path / "input"), path) == "from the file"
     assert guest_output(command, path) == ""
+
+
+@pytest.mark.compiled
+def test_stdin_of_the_guest_from_a_pipe(command: Command, tmp_path: Path) -> None:
+    """A FIFO is read to its end, as the shell's <(...) needs it; so is one of --known."""
+    for name in ("input", "known"):
+        os.mkfifo(tmp_path / name)
+    writers = [
+        subprocess.Popen(["sh", "-c", f"printf '{text}' > '{tmp_path}/{name}'"])
+        for name, text in (("input", "from a pipe"), ("known", ""))
+    ]
+    path = made(tmp_path, ECHO_STDIN)
+    with waits_at_most(60):
+        options = ("--stdin", str(tmp_path / "input"), "--known", str(tmp_path / "known"))
+        assert guest_output(command, *options, path) == "from a pipe"
+    assert [writer.wait(timeout=60) for writer in writers] == [0, 0]
+
+
+@pytest.mark.parametrize("arguments", [
+    ("dump",), ("compare",), ("synth",), ("convert", "--sframe-version", "2"), ("check",),
+    ("backtrace", "--at", "main"),
+], ids=lambda arguments: arguments[0])  # fmt: skip
+def test_a_pipe_is_no_program(
+    arguments: tuple[str, ...], command: Command, tmp_path: Path
+) -> None:
+    """It cannot be read twice, and nobody waits for one who writes to it."""
+    os.mkfifo(tmp_path / "pipe")
+    with waits_at_most(60):
+        line = command.refuse(*arguments, str(tmp_path / "pipe"))
+    assert line == f"unwindlab: {tmp_path}/pipe: not a regular file"
 
 
 @pytest.mark.compiled

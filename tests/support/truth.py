@@ -3,8 +3,10 @@
 from dataclasses import dataclass, field
 
 from arch import Arch
+from arch.descriptor import InstructionKind
 from emu.truth import shadow
-from emu.truth.shadow import ShadowStacks, jump, place, push
+from emu.truth.classify import enter_first, has_switched, jump, land, lands, push
+from emu.truth.shadow import ShadowStacks, open_window, place, split, switch
 
 TOP = 0x7FFF_0000
 """SP at the start of the tests' programs."""
@@ -52,27 +54,63 @@ class Driver:
         self.sp += distance
         self._place(int(self.stacks.words[shadow.PREVIOUS_OWNER]))
 
-    def go(self, pc: int, sp: int | None = None) -> None:
-        """Control goes to `pc`, by a jump or a return, and SP to `sp`."""
+    def go(
+        self,
+        pc: int,
+        sp: int | None = None,
+        kind: InstructionKind = InstructionKind.INDIRECT,
+        ra: int = 0,
+        fp: int = 0,
+    ) -> None:
+        """Control goes to `pc`, by a jump or a return, and SP to `sp`.
+
+        Args:
+            ra: the return address there, where the machine has it at a function's start.
+        """
         if sp is not None:
             self.sp = sp
-        owner = pc // FUNCTION_SIZE
+        owner, entry = pc // FUNCTION_SIZE, pc % FUNCTION_SIZE == 0
         self._place(owner)
-        jump(self.stacks.block, pc, self.sp, owner, pc % FUNCTION_SIZE == 0)
-        self.stacks.words[shadow.PREVIOUS_OWNER] = owner
+        words, block = self.stacks.words, self.stacks.block
+        words[shadow.PREVIOUS_KIND] = kind
+        elsewhere = owner != words[shadow.PREVIOUS_OWNER]
+        window = words[shadow.WINDOW]
+        if window > shadow.SWITCHED and elsewhere:
+            if not has_switched(block, self.sp, owner, entry):
+                window = words[shadow.WINDOW] = shadow.CLOSED
+            elif window == shadow.FELL:
+                split(block, self.sp)
+        if window and (window == shadow.SWITCHED or elsewhere):
+            if lands(block, owner):
+                land(block, pc, self.sp, fp, owner, entry, ra)
+        else:
+            jump(block, pc, self.sp, owner, entry)
+            if entry and elsewhere:
+                enter_first(block, self.sp, ra, fp)
+        words[shadow.PREVIOUS_OWNER] = owner
 
     def _place(self, owner: int) -> None:
-        place(self.stacks.block, self.sp, owner)
+        block = self.stacks.block
+        where = place(block, self.sp)
+        if where == shadow.FAR:
+            open_window(block, shadow.FELL, self.sp, owner)
+        elif where != shadow.SAME:
+            switch(block, where, self.sp, owner)
         self.stacks.words[shadow.PREVIOUS_SP] = self.sp
 
     def back(self, ra: int) -> None:
         """The plain return: SP is what it was before the call."""
-        self.go(ra, self.sp + self.pushed)
+        self.go(ra, self.sp + self.pushed, InstructionKind.RETURN)
 
     @property
     def returns_to(self) -> list[int]:
         """Return addresses of the current stack, innermost first."""
         return [ra for ra, _, _ in self.stacks.frames()]
+
+    @property
+    def bottom(self) -> int:
+        """How the current stack ends."""
+        return int(self.stacks.words[shadow.BOTTOM])
 
     @property
     def switches(self) -> int:

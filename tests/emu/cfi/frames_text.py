@@ -11,7 +11,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 from arch.descriptor import Arch
-from arch.row import RegRule, Row, RuleKind
+from arch.row import KEEP, RegRule, Row, RuleKind
+from emu.cfi.saved import SavedRows
 from emu.tables import FunctionRows, NoRow
 
 _ENTRY = re.compile(
@@ -72,6 +73,8 @@ def parse(text: str) -> list[TextFunction]:
 def _number(arch: Arch, name: str) -> int:
     names = {"sp": arch.sp, "fp": arch.fp, "ra": arch.ra}
     names |= {register.name: register.dwarf for register in arch.registers}
+    # The halves of vector registers that are kept have the names of the whole ones.
+    names |= {f"v{register.name[1:]}": register.dwarf for register in arch.saved_only}
     return names.get(name, -1)
 
 
@@ -128,7 +131,7 @@ def compare(
             index += 1
         for place in sorted(p for p in places if expected.start <= p < expected.end):
             cells = [row for at, row in expected.rows if at <= place][-1]
-            row = _lookup(functions, begins, place)
+            row = lookup(functions, begins, place)
             if expected.return_column != arch.ra:
                 # The text calls another column ``ra`` there.
                 outcome = "refused" if isinstance(row, NoRow) else "differs"
@@ -140,9 +143,10 @@ def compare(
     return counts, differences
 
 
-def _lookup(
+def lookup(
     functions: tuple[FunctionRows, ...], begins: list[int], place: int
 ) -> Row | NoRow | None:
+    """What a table says of an address."""
     index = bisect_right(begins, place) - 1
     if index < 0 or place >= begins[index] + functions[index].size:
         return None
@@ -168,3 +172,53 @@ def _outcome(row: Row | NoRow | None, cells: Cells, arch: Arch) -> str:
     ):
         return "differs"
     return "expression" if "exp" in f"{cells['CFA']} {ra} {fp}" else "equal"
+
+
+def compare_saved(
+    text: list[TextFunction],
+    functions: tuple[FunctionRows, ...],
+    saved: tuple[SavedRows, ...],
+    arch: Arch,
+) -> tuple[Counter[str], list[str]]:
+    """The same for callee-saved registers: each of them is compared at each place.
+
+    Where there is no row, or the stack ends, there must be no rules.
+    """
+    counts: Counter[str] = Counter()
+    differences: list[str] = []
+    begins = [function.start for function in functions]
+    ours = {(one.start, one.start + one.size): one for one in saved}
+    for expected in text:
+        if expected.start == expected.end or not expected.start:
+            continue
+        one = ours.get((expected.start, expected.end))
+        if one is None:
+            differences.append(f"{expected.start:#x}: missing")
+            continue
+        places = {place for place, _ in expected.rows} | {one.start + s for s in one.starts}
+        for place in sorted(p for p in places if p < expected.end):
+            cells = [row for at, row in expected.rows if at <= place][-1]
+            got = one.rules[bisect_right(one.starts, place - one.start) - 1]
+            rules = {rule.register: rule.rule for rule in got}
+            row = lookup(functions, begins, place)
+            if isinstance(row, NoRow) or (isinstance(row, Row) and row.outermost):
+                counts["without"] += 1
+                if rules:
+                    differences.append(f"{place:#x}: {rules} without a row")
+                continue
+            for number in arch.callee_saved:
+                cell = _column(cells, arch, number)
+                rule = rules.get(number, KEEP)
+                if number != arch.fp:
+                    counts[rule.kind.name] += 1
+                    if not _saved_says(number, rule, cell, arch):
+                        differences.append(f"{place:#x}: {number} {cell} against {rule}")
+    return counts, differences
+
+
+def _saved_says(number: int, rule: RegRule, cell: str, arch: Arch) -> bool:
+    """As `_says`; "u" may also be undefined, and a register may be said to be in itself."""
+    if rule.kind is RuleKind.UNKNOWN:
+        return cell in {"u", "exp", "vexp"} or cell.startswith("v")
+    in_place = RegRule(RuleKind.REGISTER, number)
+    return _says(rule, cell, arch) or (rule == KEEP and _says(in_place, cell, arch))

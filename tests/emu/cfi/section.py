@@ -9,6 +9,8 @@ ADDRESS = 0x8000
 """Where the sections of the tests are linked."""
 START = 0x2000
 """Where their function begins."""
+DATA = 17
+"""From the start of an FDE to its augmentation data: four words and their length."""
 
 
 def entry(body: bytes, order: ByteOrder) -> bytes:
@@ -41,11 +43,16 @@ def fde(
     start: int = START,
     size: int = 64,
     back: int | None = None,
+    data: bytes = b"",
 ) -> bytes:
-    """An FDE at `offset` of the section, of the CIE at 0 or `back` bytes before."""
+    """An FDE at `offset` of the section, of the CIE at 0 or `back` bytes before.
+
+    Its augmentation data begin `DATA` bytes behind `offset`.
+    """
     pointer = (offset + 4 if back is None else back).to_bytes(4, order)
     location = (start - ADDRESS - offset - 8).to_bytes(4, order, signed=True)
-    return entry(pointer + location + size.to_bytes(4, order) + b"\0" + instructions, order)
+    body = pointer + location + size.to_bytes(4, order)
+    return entry(body + bytes([len(data)]) + data + instructions, order)
 
 
 def initial(arch: Arch) -> bytes:

@@ -1,12 +1,13 @@
 import pytest
 
 from arch.x86_64 import X86_64
-from emu.cfi.entries import read_entries
+from emu.cfi.entries import read_entries, read_lsda
 from emu.cfi.functions import read_functions
-from emu.cfi.reading import EhFrame
+from emu.cfi.reading import EhFrame, Pointer, Target
+from emu.errors import CfiError
 from emu.tables import NoRow
 from emu.verdict import Verdict
-from tests.emu.cfi.section import ADDRESS, START, cie, entry, fde, initial, read, section
+from tests.emu.cfi.section import ADDRESS, DATA, START, cie, entry, fde, initial, read, section
 
 ORDER = X86_64.byte_order
 ENTRY = initial(X86_64)
@@ -164,3 +165,88 @@ def test_a_range_past_the_address_space_is_a_fault():
     first = cie(ORDER, ENTRY, column=16, data=b"\x04")
     body = (len(first) + 4).to_bytes(4, ORDER) + b"\xf0" + b"\xff" * 7 + b"\x20" + bytes(8)
     assert "address space" in read(X86_64, first + entry(body, ORDER)).faults[0]
+
+
+# ---- language-specific data area
+
+
+def lsda(
+    augmentation: bytes, encodings: bytes, data: bytes, targets: dict[int, Target] | None = None
+) -> Pointer | None:
+    """That of a function with these augmentation data; a target's key counts from them."""
+    first = cie(ORDER, ENTRY, column=16, augmentation=augmentation, data=encodings)
+    section = first + fde(ORDER, len(first), b"", data=data)
+    at = len(first) + DATA
+    relocated = {at + n: target for n, target in (targets or {}).items()}
+    if targets is not None:
+        relocated[at - 9] = Target(5, START)  # the function itself
+    frame = EhFrame(section, ADDRESS - at, ORDER, targets is not None, relocated)
+    (function,) = read_entries(frame).functions
+    # Whatever the pointer is like, the function has its rows.
+    assert read_functions(frame, X86_64).functions[0].size == 64
+    return read_lsda(frame, function)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "data", "address"),
+    [
+        (0x1B, "10000000", ADDRESS + 16), (0x1B, "f0ffffff", ADDRESS - 16),
+        (0x1C, "f0ffffffffffffff", ADDRESS - 16), (0x1A, "f0ff", ADDRESS - 16),
+        (0x03, "f0ffffff", 0xFFFF_FFF0), (0x00, "1000000001000000", 0x1_0000_0010),
+        (0x01, "9001", 0x90), (0x19, "7f", ADDRESS - 1), (0x04, "1000000000000000ff", 16),
+    ],
+)  # fmt: skip
+def test_encodings_of_the_data_area(encoding: int, data: str, address: int):
+    """Formats and bases of LSB section 10.5, from the place of the pointer itself."""
+    found = lsda(b"zLR", bytes([encoding, 0x1B]), bytes.fromhex(data))
+    assert found == Pointer(address)
+
+
+def test_the_data_area_whatever_letters_stand_around():
+    """Only L has data in the function's entry."""
+    for augmentation, encodings in (
+        (b"zLPR", b"\x1b\x03\1\2\3\4\x1b"), (b"zPLR", b"\x03\1\2\3\4\x1b\x1b"),
+        (b"zRBLS", b"\x1b\x1b"),
+    ):  # fmt: skip
+        assert lsda(augmentation, encodings, b"\4\0\0\0") == Pointer(ADDRESS + 4)
+
+
+@pytest.mark.parametrize(
+    ("augmentation", "encodings", "data"),
+    [
+        (b"zR", b"\x1b", b""), (b"zR", b"\x1b", b"\1\0\0\0"), (b"zLR", b"\xff\x1b", b""),
+        (b"zLR", b"\x1b\x1b", bytes(4)), (b"zLR", b"\x9b\x1b", bytes(4)),
+    ],
+    ids=["no letter", "other data", "omitted", "null", "indirect null"],
+)  # fmt: skip
+def test_a_function_without_data_area(augmentation: bytes, encodings: bytes, data: bytes):
+    """By its CIE, or by a null pointer, which is no distance."""
+    assert lsda(augmentation, encodings, data) is None
+
+
+@pytest.mark.parametrize(
+    ("augmentation", "encodings", "data", "reason"),
+    [
+        (b"zLR", b"\x9b\x1b", b"\4\0\0\0", "indirect pointer encoding 0x9b"),
+        (b"zLR", b"\x3b\x1b", b"\4\0\0\0", "pointer encoding 0x3b has no base"),
+        (b"zLR", b"\x1d\x1b", b"\4\0\0\0", "unknown pointer encoding 0x1d"),
+        (b"zLR", b"\x1b\x1b", b"\4\0", "4 bytes are cut off"),
+        (b"zLR", b"\x1b\x1b", b"", "4 bytes are cut off"),
+        (b"zLR?", b"\x1b\x1b", b"\4\0\0\0", "unknown augmentation 'zLR\\?'"),
+    ],
+)
+def test_a_data_area_that_cannot_be_read(
+    augmentation: bytes, encodings: bytes, data: bytes, reason: str
+):
+    """Nobody here looks into the file's data for an address; a pointer stays in its entry."""
+    with pytest.raises(CfiError, match=reason):
+        lsda(augmentation, encodings, data)
+
+
+def test_the_data_area_in_a_relocatable_object():
+    """The relocation alone says where it is: a section and an offset; without one it is null."""
+    encodings, target = b"\x1b\x1b", Target(7, 0x30)
+    assert lsda(b"zLR", encodings, bytes(4), {0: target}) == Pointer(0x30, 7)
+    assert lsda(b"zLR", encodings, bytes(4), {}) is None
+    with pytest.raises(CfiError, match="the pointer has no usable relocation"):
+        lsda(b"zLR", encodings, b"\4\0\0\0", {})

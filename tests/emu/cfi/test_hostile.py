@@ -7,14 +7,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from arch import ALL
+from arch import ALL, Arch
 from arch.aarch64 import AARCH64
+from arch.row import RuleKind
 from arch.x86_64 import X86_64
 from emu.cfi.functions import Reading
+from emu.cfi.reading import EhFrame
+from emu.cfi.saved import read_rows
 from emu.image import load_image
 from emu.tables import NoRow
 from emu.verdict import Verdict
-from tests.emu.cfi.section import cie, fde, initial, read, section
+from tests.emu.cfi.section import ADDRESS, cie, fde, initial, read, section
 
 DATA = Path(__file__).parents[2] / "data" / "cfi"
 ARCHES = [AARCH64, *(arch for arch in ALL if arch is not AARCH64)]
@@ -37,11 +40,31 @@ def check(reading: Reading, size: int) -> None:
     assert len(reading.faults) <= size
 
 
+def check_saved(arch: Arch, data: bytes, reading: Reading) -> None:
+    """Following more registers changes no row, whatever is said of them."""
+    again, saved = read_rows(EhFrame(data, ADDRESS, arch.byte_order), arch)
+    assert again == reading
+    for one in saved:
+        assert len(one.starts) == len(one.rules) > 0
+        assert one.starts[0] == 0
+        assert all(a < b for a, b in zip(one.starts, one.starts[1:], strict=False))
+        assert one.starts[-1] < one.size
+        assert all(a != b for a, b in zip(one.rules, one.rules[1:], strict=False))
+        for rules in one.rules:
+            numbers = [rule.register for rule in rules]
+            assert numbers == sorted(set(numbers))
+            assert set(numbers) <= set(arch.callee_saved) - {arch.fp}
+            assert all(rule.rule.kind is not RuleKind.KEEP for rule in rules)
+    assert {one.start for one in saved} <= {function.start for function in reading.functions}
+
+
 @settings(deadline=None)
 @given(st.sampled_from(ARCHES), st.binary(max_size=400))
 def test_any_bytes(arch, data: bytes):
     """Nothing of them is an entry, mostly."""
-    check(read(arch, data), len(data))
+    reading = read(arch, data)
+    check(reading, len(data))
+    check_saved(arch, data, reading)
 
 
 @settings(deadline=None)
@@ -52,6 +75,7 @@ def test_any_instructions(arch, instructions: bytes, extra: bytes):
     reading = read(arch, data)
     assert len(reading.functions) >= 1
     check(reading, len(data))
+    check_saved(arch, data, reading)
 
 
 @settings(deadline=None)
@@ -68,7 +92,9 @@ def test_any_changes_of_a_real_section(name: str, changes: list[tuple[int, int]]
     for at, value in changes:
         data[at % len(data)] = value
     assert image.arch is not None
-    check(read(image.arch, bytes(data)), len(data))
+    reading = read(image.arch, bytes(data))
+    check(reading, len(data))
+    check_saved(image.arch, bytes(data), reading)
 
 
 HEAD = cie("little", initial(X86_64), column=16)
@@ -103,8 +129,10 @@ def test_work_is_linear(data: bytes):
     """200 kB take a second or so of processor time whatever they say; quadratic work, minutes."""
     begin = time.process_time()
     reading = read(X86_64, data)
+    read_rows(EhFrame(data, ADDRESS, "little"), X86_64)
     assert time.process_time() - begin < 8
     check(reading, len(data))
+    check_saved(X86_64, data, reading)
 
 
 def test_a_large_augmentation_is_cut_in_reasons():

@@ -1,12 +1,9 @@
 """A table put into made files and test programs, read back by pyelftools and by `emu.image`."""
 
 import io
-import os
 import random
-import stat
 import struct
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,9 +15,8 @@ from emu.elf.rewrite import (
     PT_GNU_SFRAME,
     SHT_GNU_SFRAME,
     find_room,
-    write_program,
 )
-from emu.errors import UnwindlabError, UsageError
+from emu.errors import UnwindlabError
 from emu.image import PT_LOAD, Image, load_image, parse_image
 from testprogs.unpack import Prebuilt
 from tests.emu.elf_file import ElfFile, ElfSection
@@ -243,38 +239,3 @@ def test_mutated_headers_are_refused_or_give_a_readable_file() -> None:
         assert len(result) <= len(data) + LARGEST_GROWTH + 0x20000
         assert [s.name for s in read(result).sections[1:]].count(".sframe") >= 1
     assert done > 300
-
-
-# ----------------------------------------------------------------------------------- the new file
-def test_permissions_are_those_of_the_old_file(tmp_path: Path) -> None:
-    """A program stays executable; no set-user-ID bit goes over."""
-    old = tmp_path / "old"
-    old.write_bytes(b"x")
-    old.chmod(0o4751)
-    write_program(str(tmp_path / "new"), b"contents", str(old))
-    assert (tmp_path / "new").read_bytes() == b"contents"
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o751
-
-
-def test_written_onto_itself_and_through_a_link(tmp_path: Path) -> None:
-    """The output may be the input, and a link stays one."""
-    old, link = tmp_path / "old", tmp_path / "link"
-    old.write_bytes(b"x")
-    link.symlink_to(old)
-    write_program(str(link), b"contents", str(old))
-    assert link.is_symlink()
-    assert old.read_bytes() == b"contents"
-    assert sorted(os.listdir(tmp_path)) == ["link", "old"]
-
-
-def test_what_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
-    """No folder, a folder, a pipe, a strange name: one line, and no file is left."""
-    old = tmp_path / "old"
-    old.write_bytes(b"x")
-    os.mkfifo(tmp_path / "pipe")
-    for name in ("missing/new", ".", "pipe", "a\0b", "x" * 300):
-        with pytest.raises(UsageError, match="cannot be written"):
-            write_program(str(tmp_path / name), b"contents", str(old))
-    with pytest.raises(UsageError, match="cannot be written"):
-        write_program(str(tmp_path / "new"), b"contents", str(tmp_path / "gone"))
-    assert sorted(os.listdir(tmp_path)) == ["old", "pipe"]

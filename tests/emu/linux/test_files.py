@@ -1,8 +1,7 @@
 import pytest
 
 from arch import ALL, Arch
-from emu.linux.calls import CallError, Errno, RunEndedError
-from emu.linux.clock import Clock
+from emu.linux.calls import CallError, Errno
 from emu.linux.files import Files
 from emu.linux.guest import Guest
 from emu.linux.pipes import KEPT
@@ -21,7 +20,7 @@ def guest() -> Guest:
 @pytest.fixture
 def files(guest: Guest) -> Files:
     """Three pipes, the first with a line to read."""
-    return Files(guest, ALL[0].stat, Clock(1, lambda: 0), b"line\n", 7)
+    return Files(guest, ALL[0].stat, b"line\n", 7)
 
 
 def refusal(call: object, *arguments: int) -> CallError:
@@ -110,7 +109,7 @@ def test_no_terminal_and_no_position(files: Files) -> None:
 def test_fstat_says_pipe(arch: Arch) -> None:
     """The mode stands where this machine has it, and nothing behind the structure is touched."""
     guest = make_guest(arch.byte_order)
-    files = Files(guest, arch.stat, Clock(1, lambda: 0), b"", 7)
+    files = Files(guest, arch.stat, b"", 7)
     guest.write(DATA, b"\xff" * 200)
     assert files.fstat(1, DATA) == 0
     offset, _ = arch.stat.fields["mode"]
@@ -136,20 +135,3 @@ def test_stat_of_a_name_is_refused(files: Files, guest: Guest) -> None:
         refusal(files.statx, HERE, DATA, 0, 0x7FF, DATA + 256),
     ):
         assert (error.number, error.refused) == (Errno.ENOENT, True)
-
-
-def test_poll(files: Files, guest: Guest) -> None:
-    """Data or the end of it, room for output, and a closed descriptor."""
-    guest.store(DATA, "ihhihhihhihh", 0, 1, 0, 1, 4, 0, 9, 1, 0, -1, 1, 0)
-    assert files.poll(DATA, 4, 0) == 3
-    assert guest.unpack("6xh6xh6xh6xh", DATA) == (1, 4, 0x20, 0)
-    files.read(0, DATA + 256, 100)
-    files.poll(DATA, 1, 0)
-    assert guest.unpack("6xh", DATA) == (0x10,)
-
-
-def test_poll_for_ever_ends_the_run(files: Files, guest: Guest) -> None:
-    """Nothing can happen any more, so it does not hang."""
-    with pytest.raises(RunEndedError):
-        files.poll(DATA, 0, (1 << 64) - 1)
-    assert files.poll(DATA, 0, 50) == 0

@@ -8,6 +8,7 @@ from emu.linux.files import Files
 from emu.linux.names import Names
 from emu.linux.signals import Signals
 from emu.linux.syscalls import Syscalls
+from emu.linux.waits import Waits
 from tests.emu.linux.kernel_parts import make_guest
 from tests.emu.linux.test_task import make_task
 
@@ -66,7 +67,8 @@ def test_no_call_breaks_on_any_arguments(arch: Arch) -> None:
             high = arch.layout.stack_top
             groups = (
                 AddressSpace(guest, arch.layout, 0x100_0000, (high - (8 << 20), high)).calls(),
-                Files(guest, arch.stat, clock, b"input", 7).calls(),
+                (files := Files(guest, arch.stat, b"input", 7)).calls(),
+                Waits(guest, files.find, clock).calls(),
                 Names(guest, b"/prog").calls(),
                 Signals(guest, 1000, lambda name: None).calls(),
                 TimeCalls(guest, clock).calls(),
@@ -91,7 +93,8 @@ def test_every_implementation_has_a_number_somewhere() -> None:
     known = {name for arch in ALL for name in arch.syscalls}
     for group in (
         AddressSpace(guest, ALL[0].layout, 0x100_0000, (0, 0)).calls(),
-        Files(guest, ALL[0].stat, clock, b"", 7).calls(),
+        (files := Files(guest, ALL[0].stat, b"", 7)).calls(),
+        Waits(guest, files.find, clock).calls(),
         Names(guest, b"/prog").calls(),
         Signals(guest, 1000, lambda name: None).calls(),
         TimeCalls(guest, clock).calls(),

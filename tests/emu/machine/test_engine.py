@@ -279,7 +279,9 @@ def test_places_are_found_beside_other_engines(arch: Arch) -> None:
     ids=["s390x", "aarch64"],
 )
 def test_privileged_instructions_trap(arch: Arch, code: str) -> None:
-    """The boot state is that of user code."""
-    engine = machine(arch, bytes.fromhex(code))
+    """The boot state is that of user code: what stops is the last instruction, not a later one."""
+    program = bytes.fromhex(code)
+    engine = machine(arch, program)
     engine.hook_syscalls(lambda: None)
     assert engine.run(CODE).kind is StopKind.INTERRUPT
+    assert engine.pc == CODE + len(program) - 4

@@ -149,7 +149,7 @@ def test_control_characters_of_the_guest_are_escaped(
     point = ("--at", "_start+24") if name == "backtrace" else ()
     answer = command(name, *point, path)
     assert answer.status == 0
-    assert "a\tb\n\\x1b[31mred\\x07\\x0d\\x9b2J\\xff\\x7f" in answer.stdout
+    assert "a\tb\n\\x1b[31mred\\x07\\r\\x9b2J\\xff\\x7f" in answer.stdout
     assert {c for c in answer.stdout if not c.isprintable()} == {"\n", "\t"}
 
 

@@ -16,7 +16,7 @@ from emu.truth.classify import Recogniser, classify
 from testprogs.unpack import Prebuilt
 
 PLAIN, CALL, RETURN = InstructionKind.PLAIN, InstructionKind.CALL, InstructionKind.RETURN
-CLOCK = InstructionKind.CLOCK
+CLOCK, INDIRECT = InstructionKind.CLOCK, InstructionKind.INDIRECT
 SLOT = 32
 """Bytes for each instruction; the recogniser reads up to 22."""
 
@@ -58,10 +58,11 @@ def kind_of(name: str, code: bytes) -> InstructionKind:
         ("lret $8", "ca 08 00", RETURN),
         ("jmp rel32", "e9 00 00 00 00", PLAIN),
         ("jmp rel8", "eb 00", PLAIN),
-        ("jmp *%rax", "ff e0", PLAIN),
-        ("notrack jmp *%rax", "3e ff e0", PLAIN),
-        ("jmp *(%rip)", "ff 25 00 00 00 00", PLAIN),
-        ("ljmp *(%rax)", "ff 28", PLAIN),
+        ("jmp *%rax", "ff e0", INDIRECT),
+        ("jmp *%r11", "41 ff e3", INDIRECT),
+        ("notrack jmp *%rax", "3e ff e0", INDIRECT),
+        ("jmp *(%rip)", "ff 25 00 00 00 00", INDIRECT),
+        ("ljmp *(%rax)", "ff 28", INDIRECT),
         ("push *(%rax)", "ff 30", PLAIN),
         ("incl (%rax)", "ff 00", PLAIN),
         ("je rel8", "74 c3", PLAIN),  # the displacement looks like a ret
@@ -69,7 +70,7 @@ def kind_of(name: str, code: bytes) -> InstructionKind:
         ("syscall", "0f 05", PLAIN),
         ("endbr64", "f3 0f 1e fa", PLAIN),
         ("nop", "90", PLAIN),
-        ("vzeroupper", "c5 f8 77", PLAIN),
+        ("vzeroupper", "c5 f8 77", CLOCK),
         ("iretq", "48 cf", PLAIN),
         ("leave", "c9", PLAIN),
     ],
@@ -99,9 +100,9 @@ def test_x86_64(text: str, code: str, kind: InstructionKind) -> None:
         ("retab", 0xD65F0FFF, RETURN),
         ("b +4", 0x14000001, PLAIN),
         ("b.ne +8", 0x54000041, PLAIN),
-        ("br x16", 0xD61F0200, PLAIN),
-        ("braaz x1", 0xD61F083F, PLAIN),
-        ("braa x1, x2", 0xD71F0822, PLAIN),
+        ("br x16", 0xD61F0200, INDIRECT),
+        ("braaz x1", 0xD61F083F, INDIRECT),
+        ("braa x1, x2", 0xD71F0822, INDIRECT),
         ("eret", 0xD69F03E0, PLAIN),
         ("cbz x0, +8", 0xB4000040, PLAIN),
         ("nop", 0xD503201F, PLAIN),
@@ -139,11 +140,15 @@ def test_aarch64(text: str, word: int, kind: InstructionKind) -> None:
         ("nopr %r14", "07 0e", PLAIN),  # a mask of 0 never branches
         ("nopr", "07 00", PLAIN),
         ("bcr 14,0", "07 e0", PLAIN),  # serialisation
-        ("br %r1", "07 f1", PLAIN),
+        ("br %r1", "07 f1", INDIRECT),
+        ("ber %r3", "07 83", INDIRECT),
+        ("b 8(%r1)", "47 f0 10 08", INDIRECT),
+        ("nop 0(%r1)", "47 00 10 00", PLAIN),
+        ("bi 0(%r1)", "e3 f0 10 00 00 47", INDIRECT),
         ("j .", "a7 f4 00 00", PLAIN),
         ("jg .", "c0 f4 00 00 00 00", PLAIN),
         ("brct %r14,.", "a7 e6 00 00", PLAIN),
-        ("bctr %r14,%r1", "06 e1", PLAIN),
+        ("bctr %r14,%r1", "06 e1", INDIRECT),
         ("svc 1", "0a 01", PLAIN),
         ("stck 0", "b2 05 00 00", CLOCK),
         ("stckf 0(%r15)", "b2 7c f0 00", CLOCK),
@@ -174,8 +179,13 @@ def capstone_kind_x86_64(mnemonic: str, operands: str) -> InstructionKind:
     word = mnemonic.split()[-1]
     if word in ("call", "lcall"):
         return CALL
-    if word in ("rdtsc", "rdtscp"):
+    if word in ("rdtsc", "rdtscp", "rdrand", "rdseed", "in", "out", "int", "sysenter", "rdpmc"):
         return CLOCK
+    # What VEX and EVEX encode, but for BMI: vector and mask registers.
+    if word[0] in "vk":
+        return CLOCK
+    if word in ("jmp", "ljmp") and not operands[0].isdigit():
+        return INDIRECT
     return RETURN if word in ("ret", "retf", "retfq") else PLAIN
 
 
@@ -183,8 +193,10 @@ def capstone_kind_aarch64(mnemonic: str, operands: str) -> InstructionKind:
     """By mnemonic."""
     if mnemonic in ("bl", "blr", "blraa", "blraaz", "blrab", "blrabz"):
         return CALL
-    if mnemonic == "mrs" and operands.endswith(("cntvct_el0", "cntfrq_el0")):
+    if mnemonic == "mrs" and operands.endswith(("cntvct_el0", "cntfrq_el0", "midr_el1")):
         return CLOCK
+    if mnemonic in ("br", "braa", "braaz", "brab", "brabz"):
+        return INDIRECT
     return RETURN if mnemonic in ("ret", "retaa", "retab") else PLAIN
 
 
@@ -196,11 +208,16 @@ def capstone_kind_s390x(mnemonic: str, operands: str) -> InstructionKind:
         return CALL
     if mnemonic in ("basr", "balr", "bassm") and operands.startswith("%r14,"):
         return PLAIN if operands in ("%r14, 0", "%r14, %r0") else CALL
-    # br, ber, bnher, ...: one operand; bcr with a mask that has no name: two.
-    if re.fullmatch(r"b(o|h|nle|l|nhe|lh|ne|e|nlh|he|nl|le|nh|no)?r", mnemonic):
-        return RETURN if operands == "%r14" else PLAIN
+    # br, ber, bnher, b, be, bnhe, ...: one operand; bcr with a mask that has no name: two.
+    if re.fullmatch(r"b(o|h|nle|l|nhe|lh|ne|e|nlh|he|nl|le|nh|no)?r?", mnemonic):
+        if mnemonic.endswith("r"):
+            return {"%r14": RETURN, "%r0": PLAIN}.get(operands, INDIRECT)
+        return INDIRECT
     if mnemonic == "bcr" and operands.endswith(", %r14"):
         return PLAIN if operands.startswith("0,") else RETURN
+    # Compare and branch, to an address in a register.
+    if re.fullmatch(r"c(l?g)?[ir]b(e|h|l|ne|nh|nl|he|le|lh)?", mnemonic) or mnemonic == "bsm":
+        return INDIRECT
     return PLAIN
 
 
@@ -275,7 +292,8 @@ def test_agrees_with_capstone_on_every_instruction(
     data = np.frombuffer(b"".join(code.ljust(SLOT, b"\0") for code in known), np.uint8)
     places = data.ctypes.data + SLOT * np.arange(len(known))
     kinds = np.zeros(len(known), np.int64)
-    classify_all(Recogniser(arch).block, places.ctypes.data, kinds.ctypes.data, len(known))
+    recogniser = Recogniser(arch)
+    classify_all(recogniser.block, places.ctypes.data, kinds.ctypes.data, len(known))
     wanted = [CAPSTONE_KINDS[arch.name](*text) for text in known.values()]
     different = [
         (code.hex(), *text, InstructionKind(kind).name)

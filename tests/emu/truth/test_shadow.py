@@ -7,7 +7,8 @@ from arch.aarch64 import AARCH64
 from arch.s390x import S390X
 from arch.x86_64 import X86_64
 from emu.truth import shadow
-from emu.truth.shadow import ShadowStacks, place, push
+from emu.truth.classify import push
+from emu.truth.shadow import ShadowStacks, place
 from tests.support.truth import BASE, MAIN_SIZE, TOP, Driver
 
 MAIN, F, G, H = 0x1000, 0x2000, 0x3000, 0x4000
@@ -307,7 +308,7 @@ def test_a_coroutine_is_found_as_it_was(arch: Arch) -> None:
     for _ in range(2):
         program.go(F + 0x30, here)
         assert program.returns_to == [MAIN + 5]
-        program.go(H, there)
+        program.go(H + 0x40, there)
         assert program.returns_to == [G + 5]
     assert program.switches == 5
 
@@ -414,7 +415,7 @@ def test_a_stack_inside_the_memory_of_another(arch: Arch) -> None:
     program.go(H, inside)
     program.call(H)
     lower = program.sp
-    program.go(F, upper)
+    program.go(F + 0x40, upper)
     program.move(-MEGABYTE // 2)  # over the lower stack
     assert program.returns_to == [G + 5]
     program.go(F, TOP)
@@ -493,7 +494,7 @@ def test_a_full_shadow_stack_says_so(arch: Arch) -> None:
     stacks.words[shadow.CAPACITY] = 2
     done = []
     for number in range(3):
-        place(stacks.block, TOP - 64 * number, 1)
+        place(stacks.block, TOP - 64 * number)
         done.append(bool(push(stacks.block, TOP - 64 * number)))
     assert done == [True, True, False]
     assert int(stacks.words[shadow.OVERFLOW]) == 1

@@ -1,0 +1,75 @@
+"""Files of Debian packages of any architecture, unpacked below the cache folder.
+
+They come by the distribution's own client, with state of its own, so that no setting of this
+machine changes; a Debian-like host with apt is needed, but not root.
+"""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from testprogs.build import BuildError, apt_mirror, cache_folder
+
+DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64", "s390x": "s390x"}
+"""What Debian calls each machine."""
+_KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+
+
+def fetch(suite: str, machine: str, package: str) -> Path:
+    """The folder with a package's files; fetched once.
+
+    Args:
+        suite: such as ``bookworm`` or ``sid``.
+        machine: a name of `arch`.
+        package: binary package, without what it depends on.
+
+    Raises:
+        BuildError: it cannot be had.
+    """
+    base = cache_folder() / "packages" / suite / machine
+    folder = base / package
+    if folder.is_dir():
+        return folder
+    apt = _apt(base, suite, DEBIAN_NAMES[machine])
+    _run([*apt, "download", package], base)
+    found = sorted(base.glob(f"{package}_*.deb"))
+    if len(found) != 1:
+        raise BuildError(f"{package}: {len(found)} packages after the download")
+    partial = base / f".{package}"
+    _run(["dpkg-deb", "--extract", str(found[0]), str(partial)], base)
+    found[0].unlink()
+    partial.rename(folder)
+    return folder
+
+
+def _apt(base: Path, suite: str, architecture: str) -> list[str]:
+    """The client's command, after its lists are there."""
+    state = base / ".apt"
+    apt = [
+        "apt-get", "-qq",
+        "-o", f"Dir::State={state}", "-o", f"Dir::Cache={state}/cache",
+        "-o", f"Dir::Etc::SourceList={state}/sources.list", "-o", "Dir::Etc::SourceParts=-",
+        "-o", f"APT::Architecture={architecture}", "-o", f"APT::Architectures={architecture}",
+        "-o", "APT::Sandbox::User=",
+    ]  # fmt: skip
+    if not (state / "ready").exists():
+        for folder in ("lists/partial", "cache/archives/partial"):
+            (state / folder).mkdir(parents=True, exist_ok=True)
+        (state / "status").touch()
+        (state / "sources.list").write_text(
+            f"deb [signed-by={_KEYRING}] {apt_mirror()} {suite} main\n"
+        )
+        _run([*apt, "update"], base)
+        (state / "ready").touch()
+    return apt
+
+
+def _run(command: list[str], folder: Path) -> None:
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildError(f"{command[0]}: {error.strerror}") from error
+    if done.returncode:
+        last = (done.stderr or done.stdout).strip().splitlines()[-1:]
+        raise BuildError(f"{' '.join(command[-2:])}: {' '.join(last)}")

@@ -1,0 +1,137 @@
+"""The rules of callee-saved registers in .eh_frame, which rows do not have.
+
+A row says where the caller's SP, FP and PC are; .eh_frame says the same of every register that
+a function must keep (`Arch.callee_saved`). A register without a rule still has the caller's
+value (the psABI makes it "same value", DWARF 5 section 6.4.1), so only the others are listed.
+
+One pass over the section makes these and the rows: nothing is read twice, and where there is no
+row there are no rules.
+"""
+
+from dataclasses import dataclass
+
+from arch.descriptor import Arch
+from arch.row import RegRule, RuleKind
+from emu.cfi.entries import Fde, read_lsda
+from emu.cfi.functions import Described, Reading, describe, in_order
+from emu.cfi.reading import EhFrame, Pointer
+from emu.cfi.rules import Rule, State
+from emu.cfi.table import arch_of, as_table, code_at_zero, read_frame
+from emu.cfi.translate import Translator
+from emu.errors import CfiError
+from emu.image import Image
+from emu.tables import NoRow, Table
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRule:
+    """Where the caller's value of a register is."""
+
+    register: int
+    """DWARF number of the register that has this value in the caller."""
+    rule: RegRule
+    """AT_CFA, REGISTER, AT_REGISTER; or UNKNOWN: it is said to be lost, or nobody can follow
+    what is said."""
+
+
+@dataclass(frozen=True, slots=True)
+class SavedRows:
+    """One FDE: which callee-saved registers are elsewhere, by ascending offset.
+
+    `rules[k]` hold for offsets [starts[k], starts[k+1]), the last up to the end of the function;
+    starts[0] is 0. There are none where the table has no row (corrupt, refused) or the stack ends.
+    """
+
+    start: int
+    """Link-time address; in a relocatable object the offset in its section."""
+    size: int
+    """Bytes of the whole FDE, which `FunctionRows` cut where rows repeat."""
+    section: int
+    """Relocatable objects: index of the section that `start` counts in; else -1."""
+    lsda: Pointer | None
+    """The language-specific data area."""
+    signal: bool
+    """A signal frame."""
+    starts: tuple[int, ...]
+    rules: tuple[tuple[SavedRule, ...], ...]
+    """By ascending number of the register; FP, which rows have, is not among them."""
+    lsda_fault: str = ""
+    """Why `lsda` is None, though the FDE has one."""
+
+
+def read_saved(image: Image) -> tuple[SavedRows, ...]:
+    """All FDEs of the file's .eh_frame that are not left out of its table, in order of address.
+
+    Raises:
+        CfiError: the file is for a machine that has no descriptor.
+        ImageError: the symbol or relocation table contradicts itself.
+    """
+    both = read_both(image)
+    return both[1] if both else ()
+
+
+def read_both(image: Image) -> tuple[Table, tuple[SavedRows, ...]] | None:
+    """The table, as `cfi_table` has it, and what it does not say; None where there is none.
+
+    Errors are those of `read_saved`.
+    """
+    frame = read_frame(image)
+    if frame is None:
+        return None
+    reading, saved = read_rows(frame, arch_of(image), code_at_zero(image))
+    return as_table(frame, reading), saved
+
+
+def read_rows(
+    frame: EhFrame, arch: Arch, code_at_zero: bool = False
+) -> tuple[Reading, tuple[SavedRows, ...]]:
+    """Rows and saved registers of a section; the arguments are those of `read_functions`."""
+    others = tuple(number for number in arch.callee_saved if number != arch.fp)
+    described, faults = describe(frame, arch, code_at_zero, others)
+    reader = _Reader(frame, arch)
+    saved = sorted((reader.rows(one) for one in described), key=lambda s: (s.section, s.start))
+    return in_order(described, faults), tuple(saved)
+
+
+class _Reader:
+    """Turns states into rules, each different combination once."""
+
+    def __init__(self, frame: EhFrame, arch: Arch) -> None:
+        self._frame = frame
+        self._translator = Translator(arch, saved=True)
+        self._known: dict[tuple[tuple[int, Rule], ...], tuple[SavedRule, ...]] = {}
+        self._equal: dict[tuple[SavedRule, ...], tuple[SavedRule, ...]] = {}
+
+    def rows(self, described: Described) -> SavedRows:
+        """The rules of one FDE."""
+        fde = described.fde
+        starts: list[int] = []
+        rules: list[tuple[SavedRule, ...]] = []
+        for offset, state in described.states:
+            found = self._rules(state)
+            if not rules or found is not rules[-1]:
+                starts.append(offset)
+                rules.append(found)
+        lsda, fault = self._lsda(fde)
+        return SavedRows(
+            fde.location.value, fde.size, fde.location.section, lsda, fde.cie.signal,
+            tuple(starts), tuple(rules), fault,
+        )  # fmt: skip
+
+    def _rules(self, state: State | NoRow) -> tuple[SavedRule, ...]:
+        # Where the return address is undefined nothing else is followed, not even the CFA.
+        if isinstance(state, NoRow) or state.outermost:
+            return ()
+        rules = self._known.get(state.others)
+        if rules is None:
+            each = (SavedRule(n, self._translator.rule(n, rule)) for n, rule in state.others)
+            rules = tuple(one for one in each if one.rule.kind is not RuleKind.KEEP)
+            # Equal ones are one object, so that a look tells whether anything changes.
+            rules = self._known[state.others] = self._equal.setdefault(rules, rules)
+        return rules
+
+    def _lsda(self, fde: Fde) -> tuple[Pointer | None, str]:
+        try:
+            return read_lsda(self._frame, fde), ""
+        except CfiError as error:
+            return None, str(error)

@@ -1,0 +1,104 @@
+"""What the disassembler says of operands: asked at indirect jumps and after wild stores only."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import capstone as _capstone
+
+from arch import Arch
+
+capstone: Any = _capstone
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryOperand:
+    """A place in memory that an instruction names: registers by DWARF number, None: none."""
+
+    base: int | None
+    index: int | None
+    displacement: int
+    step: int
+    """What the index grows by from one entry of a table to the next."""
+    entry: int
+    """Bytes of an entry."""
+
+
+class Operands:
+    """Operands of single instructions.
+
+    Args:
+        arch: the machine.
+    """
+
+    def __init__(self, arch: Arch) -> None:
+        self._arch = arch
+        self._engine = capstone.Cs(*arch.disassembler)
+        self._engine.detail = True
+        names = {register.name: register.dwarf for register in arch.registers}
+        self._numbers = names | {
+            alias: names[name] for alias, name in arch.jump_tables.aliases.items()
+        }
+
+    def table_load(self, code: bytes, address: int) -> MemoryOperand | None:
+        """The indexed place that an instruction loads an entry of a table from."""
+        found = self._decode(code, address)
+        facts = self._arch.jump_tables
+        # Prefixes such as notrack are part of the mnemonic.
+        size = None if found is None else facts.loads.get(found.mnemonic.split()[-1])
+        if found is None or size is None:
+            return None
+        for operand in found.operands:
+            if operand.type != capstone.CS_OP_MEM or not operand.mem.index:
+                continue
+            base = self._number(found, operand.mem.base)
+            index = self._number(found, operand.mem.index)
+            if index is None:
+                continue
+            if size == 0:  # of the register that is loaded
+                first = found.operands[0]
+                name = found.reg_name(first.reg) if first.type == capstone.CS_OP_REG else ""
+                size = 4 if facts.narrow and name[:1] == facts.narrow else 8
+            scale = getattr(operand.mem, "scale", 1)
+            shift = getattr(getattr(operand, "shift", None), "value", 0)
+            if scale > 1:
+                return MemoryOperand(base, index, operand.mem.disp, 1, scale)
+            return MemoryOperand(base, index, operand.mem.disp, 1 if shift else size, size)
+        return None
+
+    def bound(self, code: bytes, address: int) -> int | None:
+        """How many values a comparison with a constant lets pass, if it is one."""
+        found = self._decode(code, address)
+        if found is None:
+            return None
+        facts = self._arch.jump_tables
+        masks = found.mnemonic in facts.masks
+        if not masks and not found.mnemonic.startswith(facts.comparisons):
+            return None
+        for operand in found.operands[1:]:
+            if operand.type == capstone.CS_OP_IMM:
+                count = int(operand.imm & 0xFFFF_FFFF) + 1
+                return None if masks and count & (count - 1) else count
+        return None
+
+    def stores_astray(self, code: bytes, address: int, frame: tuple[int, ...]) -> bool:
+        """It names a place in memory, and by no register of `frame` (DWARF numbers)."""
+        found = self._decode(code, address)
+        if found is None:
+            return False
+        places = [operand for operand in found.operands if operand.type == capstone.CS_OP_MEM]
+        if not places:
+            return False
+        first = places[0]
+        return (
+            self._number(found, first.mem.base) not in frame
+            or self._number(found, first.mem.index) is not None
+        )
+
+    def _decode(self, code: bytes, address: int) -> Any:
+        return next(self._engine.disasm(code, address, 1), None)
+
+    def _number(self, found: Any, register: int) -> int | None:
+        if not register:
+            return None
+        name = found.reg_name(register)
+        return self._numbers.get(name) if name else None

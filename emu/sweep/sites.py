@@ -1,0 +1,307 @@
+"""Every instruction of the file, with all that is known of it before anything executes."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from arch import Arch, RuleKind
+from arch.flow import Flow
+from emu.cfi.saved import SavedRows, SavedRule
+from emu.sweep import state as w
+from emu.sweep.instructions import Instructions, decode
+from emu.sweep.mutants import Mutants
+from emu.sweep.place import CodeSpan, Placed
+from emu.sweep.plant import Fault, RuleSet, entry_row
+from emu.sweep.stubs import Stubs, is_stub_span
+from emu.unwind.lookup import RowTable, look_up_all, lookup
+
+_MARK = 4
+"""Bytes of the mark that a place may carry to which indirect calls may go."""
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """A function of the table: runtime range, and the number of its first row."""
+
+    start: int
+    end: int
+    row: int
+
+
+class Sites:
+    """Sites of all spans.
+
+    Args:
+        arch: the machine.
+        placed: the file in memory.
+        table: the rows under check, by runtime address.
+        saved: rules of callee-saved registers, by runtime address; empty for other tables.
+        stubs: of the file.
+    """
+
+    def __init__(
+        self,
+        arch: Arch,
+        placed: Placed,
+        table: RowTable,
+        saved: Sequence[SavedRows],
+        stubs: Stubs,
+    ) -> None:
+        self.arch = arch
+        self.table = table
+        self.placed = placed
+        bounds = [b for b in table.function_bounds if placed.span_at(b[0]) is not None]
+        self.functions = [Function(*bound, int(lookup(table.block, bound[0]))) for bound in bounds]
+        self._starts = np.array([f.start for f in self.functions], np.int64)
+        self._ends = np.array([f.end for f in self.functions], np.int64)
+        self.instructions = [self._decode(span, stubs.cuts(span)) for span in placed.spans]
+        wanted = entry_row(arch)
+        self.entry_code = table.rows.index(wanted) if wanted in table.rows else -(1 << 30)
+        self.rules = _Rules(arch, saved)
+        self.mutants: Mutants | None = None
+        self.stub_jumps: set[int] = set()
+        """Indirect jumps of procedure linkage tables."""
+        self.addresses: list[npt.NDArray[np.int64]] = []
+        self.records: list[npt.NDArray[np.void]] = []
+        self._index: list[npt.NDArray[np.int32]] = []
+        self.block: npt.NDArray[np.int64] = np.zeros((len(placed.spans) + 1, 5), np.int64)
+        for number, (span, found) in enumerate(zip(placed.spans, self.instructions, strict=True)):
+            self._fill(number, span.start, span.end, found)
+            if is_stub_span(span):
+                self._mark_stubs(self.records[number], self.addresses[number], stubs)
+
+    # ---- look-ups
+
+    def at(self, address: int) -> npt.NDArray[np.void] | None:
+        """The site that begins at a runtime address."""
+        place = self.position(address)
+        return None if place is None else self.records[place[0]][place[1]]
+
+    def position(self, address: int) -> tuple[int, int] | None:
+        """(span, number in it) of the site that begins at a runtime address."""
+        for number, item in enumerate(self.instructions):
+            offset = address - item.start
+            if 0 <= offset < len(item.sizes) << item.shift:
+                place = int(self._index[number][offset >> item.shift])
+                if place and offset & ((1 << item.shift) - 1) == 0:
+                    return number, place - 1
+        return None
+
+    def function_at(self, address: int) -> int:
+        """Number of the function of the table that holds an address; -1: none."""
+        number = int(np.searchsorted(self._starts, address, "right")) - 1
+        return number if number >= 0 and address < self._ends[number] else -1
+
+    def plant(self, faults: Sequence[Fault]) -> Mutants:
+        """Have faults of the table judged beside the right rows."""
+        addresses = np.concatenate(self.addresses) if self.addresses else np.zeros(0, np.int64)
+        mutants = Mutants(faults, addresses, self.table.rows, self.arch)
+        at = 0
+        for records in self.records:
+            records["faults"] = mutants.first[at : at + len(records)]
+            at += len(records)
+        self.mutants = mutants
+        return mutants
+
+    def places(self, start: int, end: int) -> list[int]:
+        """Where instructions begin in a range of one span."""
+        for addresses in self.addresses:
+            low, high = np.searchsorted(addresses, (start, end))
+            if low < high:
+                return [int(address) for address in addresses[low:high]]
+        return []
+
+    # ---- inside
+
+    def _is_bottom(self, function: Function) -> bool:
+        """Its first row, or the one behind the entry's own instruction, ends the stack."""
+        rows = self.table.rows
+        codes = (function.row, int(lookup(self.table.block, function.start + _MARK)))
+        return function.start + _MARK < function.end and any(
+            code >= 0 and rows[code].outermost for code in codes
+        )
+
+    def _decode(self, span: CodeSpan, cuts: list[int]) -> Instructions:
+        """Decode each function of the table by itself, and what lies between them."""
+        start, end = span.start, span.end
+        parts: list[tuple[int, int]] = []
+        between: list[tuple[int, int]] = []
+        at = start
+        for function in self.functions:
+            low, high = max(function.start, start), min(function.end, end)
+            if low >= high:
+                continue
+            if at < low:
+                between.append((at, low))
+            inner = [low, *(cut for cut in cuts if low < cut < high), high]
+            parts += pairwise(inner)
+            at = max(at, high)
+        if at < end:
+            between.append((at, end))
+        code = self.placed.memory.read(start, end - start)
+        return decode(self.arch, code, start, parts + between)
+
+    def _mark_stubs(
+        self, records: npt.NDArray[np.void], addresses: npt.NDArray[np.int64], stubs: Stubs
+    ) -> None:
+        """Stubs are entered like functions, each by itself; numbers between them are filler."""
+        entries = np.isin(addresses, np.array(stubs.entries, np.int64))
+        plain = (records["row"] == self.entry_code) & (records["saved"] <= 0)
+        records["flags"][entries & plain] |= w.START | w.ENTRY_ROW
+        self.stub_jumps.update(addresses[records["kind"] == Flow.JUMP_INDIRECT].tolist())
+        behind = np.concatenate([[False], records["kind"][:-1] == Flow.JUMP])
+        records["flags"][behind & ~entries] |= w.PADDING
+
+    def _fill(self, number: int, start: int, end: int, found: Instructions) -> None:
+        places = np.flatnonzero(found.sizes)
+        addresses = start + (places.astype(np.int64) << found.shift)
+        index = np.zeros(len(found.sizes) + 1, np.int32)
+        index[places] = np.arange(1, len(places) + 1)
+        records = np.zeros(len(places), w.SITE)
+        records["target"] = found.targets[places]
+        records["kind"] = found.kinds[places]
+        records["size"] = found.sizes[places]
+        codes = np.zeros(len(places), np.int32)
+        look_up_all(self.table.block, addresses, codes)
+        records["row"] = codes
+        records["saved"] = self.rules.at(addresses)
+        function = np.searchsorted(self._starts, addresses, "right") - 1
+        inside = function >= 0
+        inside[inside] = addresses[inside] < self._ends[function[inside]]
+        records["function"] = np.where(inside, function, -1)
+        flags = np.zeros(len(places), np.uint8)
+        begins = inside.copy()
+        begins[inside] = addresses[inside] == self._starts[function[inside]]
+        flags[begins] |= w.START
+        plain = (codes == self.entry_code) & (records["saved"] <= 0)
+        flags[begins & plain] |= w.ENTRY_ROW
+        bottom = np.array([self._is_bottom(f) for f in self.functions], bool)
+        ends = inside.copy()
+        ends[inside] = bottom[function[inside]]
+        flags[ends] |= w.BOTTOM
+        flags[found.padding[places].astype(bool)] |= w.PADDING
+        indirect = inside & (records["kind"] == Flow.JUMP_INDIRECT)
+        wanted = np.zeros(len(self.functions), bool)
+        wanted[function[indirect]] = True
+        having = inside.copy()
+        having[inside] = wanted[function[inside]]
+        flags[having] |= w.INDIRECTS
+        records["flags"] = flags
+        self.addresses.append(addresses)
+        self.records.append(records)
+        self._index.append(index)
+        self.block[number] = (
+            start, end, found.shift, index.ctypes.data, records.ctypes.data,
+        )  # fmt: skip
+
+    def mark_calls(self, noreturn: frozenset[int], pads: Mapping[int, Sequence[int]]) -> list[int]:
+        """Note on each call whether it returns, and its landing pads.
+
+        Args:
+            noreturn: runtime addresses of functions that do not return.
+            pads: runtime address of a call -> those of its landing pads.
+
+        Returns:
+            The lists of pads, each ended by 0; a site's `pads` is an index in it.
+        """
+        lists = [0]
+        never = np.array(sorted(noreturn), np.int64)
+        for records, addresses in zip(self.records, self.addresses, strict=True):
+            kinds = records["kind"]
+            calls = np.flatnonzero((kinds == Flow.CALL) | (kinds == Flow.CALL_INDIRECT))
+            calls = calls[records["function"][calls] >= 0]
+            after = np.minimum(calls + 1, len(records) - 1)
+            ends = (
+                (records["function"][after] != records["function"][calls])
+                | (addresses[after] != addresses[calls] + records["size"][calls])
+                # A call changes no rule: where the row is another one behind it, it is the last.
+                | (records["row"][after] != records["row"][calls])
+                | (records["saved"][after] != records["saved"][calls])
+                | ((kinds[calls] == Flow.CALL) & np.isin(records["target"][calls], never))
+            )
+            records["flags"][calls[ends]] |= w.NORETURN
+        for address, places in sorted(pads.items()):
+            position = self.position(address)
+            if position is not None:
+                self.records[position[0]]["pads"][position[1]] = len(lists)
+                lists += [*places, 0]
+        return lists
+
+
+class _Rules:
+    """Sets of rules of callee-saved registers other than FP, in the form of the compiled check."""
+
+    def __init__(self, arch: Arch, saved: Sequence[SavedRows]) -> None:
+        self.registers = tuple(number for number in arch.callee_saved if number != arch.fp)
+        self._places = {number: index for index, number in enumerate(self.registers)}
+        sets: dict[tuple[SavedRule, ...], int] = {(): 0}
+        starts: list[int] = []
+        codes: list[int] = []
+        self.frames = sorted(saved, key=lambda rows: rows.start)
+        for one in self.frames:
+            for offset, rules in zip(one.starts, one.rules, strict=True):
+                if 0 <= offset < one.size:
+                    starts.append(one.start + offset)
+                    codes.append(sets.setdefault(rules, len(sets)))
+            starts.append(one.start + one.size)
+            codes.append(-1)
+        order = np.argsort(np.array(starts, np.int64), kind="stable")
+        self._starts = np.array(starts, np.int64)[order]
+        self._codes = np.array(codes, np.int32)[order]
+        self.array: npt.NDArray[np.int64] = np.zeros(
+            (len(sets), len(self.registers), w.RULE_WORDS), np.int64
+        )
+        self._sets = sets
+        self.named: list[int] = []
+        """Registers that each set's values rest on, as bits."""
+        for rules in sets:
+            mask = 0
+            for rule in rules:
+                place = self._places.get(rule.register)
+                if place is None:
+                    continue
+                how = rule.rule
+                self.array[sets[rules], place] = (how.kind, how.register, how.offset)
+                if how.kind in (RuleKind.REGISTER, RuleKind.AT_REGISTER) and how.register < 63:
+                    mask |= 1 << how.register
+            self.named.append(mask)
+
+    def spans(self) -> Iterator[tuple[int, list[tuple[int, int, RuleSet]]]]:
+        """(start of a function, (start, end, set) of its stretches that have rules)."""
+        for one in self.frames:
+            ends = [*one.starts[1:], one.size]
+            found = []
+            for low, high, rules in zip(one.starts, ends, one.rules, strict=True):
+                if rules:
+                    rows = self.array[self._sets[rules]].tolist()
+                    found.append((one.start + low, one.start + high, tuple(map(tuple, rows))))
+            yield one.start, found
+
+    def at(self, addresses: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The set that holds at each address; -1: none."""
+        if not len(self._starts):
+            return np.full(len(addresses), -1, np.int32)
+        found = np.searchsorted(self._starts, addresses, "right") - 1
+        return np.where(found >= 0, self._codes[found], -1).astype(np.int32)
+
+
+def row_keeps(table: RowTable) -> npt.NDArray[np.int64]:
+    """Registers that each row's values rest on, as bits: a call leaves them alone.
+
+    Assembly helpers with a convention of their own keep more registers than the ABI says, and
+    code that relies on it says so in its rows.
+    """
+    keeps = np.zeros(len(table.rows) + 1, np.int64)
+    for number, row in enumerate(table.rows):
+        named = [] if row.outermost else [row.cfa.register]
+        for rule in (row.ra, row.fp):
+            if rule.kind in (RuleKind.REGISTER, RuleKind.AT_REGISTER):
+                named.append(rule.register)
+        for register in named:
+            if 0 <= register < 63:
+                keeps[number] |= 1 << register
+    return keeps
+

@@ -1,0 +1,248 @@
+"""Findings of all paths, put together: what is reported, what is reached, and why not the rest."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from arch.flow import Flow
+from emu.check.findings import Finding, Values
+from emu.sweep import state as w
+from emu.sweep.result import (
+    Coverage,
+    SweepFinding,
+    SweepResult,
+    Unreached,
+    Wrong,
+    best,
+    merge_runs,
+)
+from emu.sweep.sites import Sites
+from emu.sweep.worker import Findings
+from emu.verdict import Verdict
+
+if TYPE_CHECKING:
+    from emu.sweep.sweep import Sweep
+
+_MASK = (1 << 64) - 1
+
+
+def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
+    """The result of a sweep from what its workers saw."""
+    reported, contradicted, given_up = _sort_out(sweep, found)
+    verdicts: Counter[Verdict] = Counter()
+    wrong = {item.pc: item.verdict for item in reported}
+    for records, addresses, reached in zip(
+        sweep.sites.records, sweep.sites.addresses, found.reached, strict=True
+    ):
+        seen = np.flatnonzero((reached != 0) & (records["function"] >= 0))
+        for at in seen.tolist():
+            code = int(records["row"][at])
+            verdicts[wrong.get(int(addresses[at])) or _good(sweep, code)] += 1
+    return SweepResult(
+        program=sweep.image.path,
+        arch=sweep.arch,
+        table=sweep.kind,
+        verdicts=+verdicts,
+        coverage=_coverage(sweep, found, given_up),
+        findings=tuple(_findings(sweep, reported)),
+        gaps=tuple(_gaps(sweep, found)),
+        counts=dict(sorted(found.counts.items())),
+        contradicted=contradicted,
+        skipped=Counter(found.faults.values()),
+        seconds=seconds,
+    )
+
+
+def _good(sweep: Sweep, code: int) -> Verdict:
+    if code < 0:
+        return Verdict(-code)
+    return Verdict.OUTERMOST if sweep.sites.table.rows[code].outermost else Verdict.EXACT
+
+
+def _sort_out(sweep: Sweep, found: Findings) -> tuple[list[Wrong], int, tuple[str, ...]]:
+    """(what is reported, instructions that another path found right, functions given up)."""
+    clean: set[int] = set()
+    for addresses, reached in zip(sweep.sites.addresses, found.reached, strict=True):
+        clean.update(addresses[(reached & w.R_CLEAN) != 0].tolist())
+    by_pc: dict[int, list[Wrong]] = {}
+    given_up: set[str] = set()
+    contradicted: set[int] = set()
+    for item in found.wrong:
+        if item.state & w.HANDED_OVER:
+            given_up.add(_name(sweep, item.root))
+        elif item.pc in clean or _doubtful(item):
+            contradicted.add(item.pc)
+        else:
+            by_pc.setdefault(item.pc, []).append(item)
+    reported = [best(items) for _, items in sorted(by_pc.items())]
+    return reported, len(contradicted), tuple(sorted(given_up))
+
+
+def _name(sweep: Sweep, pc: int) -> str:
+    name, _, section = sweep.placed.function_at(pc)
+    return name or f"{section}+{sweep.placed.link(pc):#x}"
+
+
+def _doubtful(item: Wrong) -> bool:
+    """The path that shows it cannot be believed.
+
+    What begins by believing a row must return to be believed itself; and a register whose rule
+    is wrong is not lost: a path that returns without it is none that code can take.
+    """
+    lost = item.verdict is Verdict.WRONG_REG and bool(item.state & w.NOT_KEPT)
+    return lost or (item.tag == w.BY_PART and not _proven(item))
+
+
+def _proven(item: Wrong) -> bool:
+    """Some way through it gave everything back; of a register's rule that register, too."""
+    lost = w.NOT_KEPT if item.verdict is Verdict.WRONG_REG else 0
+    return bool(item.state & w.CONFIRMED) and not item.state & lost
+
+
+def _follows(sites: Sites) -> dict[int, int]:
+    follows: dict[int, int] = {}
+    for records, addresses in zip(sites.records, sites.addresses, strict=True):
+        same = np.flatnonzero(records["function"][:-1] == records["function"][1:])
+        follows.update(zip(addresses[same].tolist(), addresses[same + 1].tolist(), strict=True))
+    return follows
+
+
+def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
+    placed, sites = sweep.placed, sweep.sites
+    for run in merge_runs(reported, _follows(sites)):
+        first, last = run[0], run[-1]
+        name, start, section = placed.function_at(first.pc)
+        size = sites.at(last.pc)
+        assert size is not None
+        row = sites.table.rows[first.row] if first.row >= 0 else None
+        wanted = (value & _MASK for value in first.expected)
+        got = (None if value is None else value & _MASK for value in first.got)
+        yield SweepFinding(
+            Finding(
+                verdict=first.verdict,
+                module=sweep.image.name,
+                function=name,
+                section=section,
+                role="sampled",
+                start=placed.link(first.pc),
+                end=placed.link(last.pc) + int(size["size"]),
+                start_offset=0 if start is None else first.pc - start,
+                count=sum(item.count for item in run),
+                checked=sum(item.count for item in run),
+                expected=Values(*wanted),
+                got=Values(*got),
+                row=row,
+                reason=first.reason,
+            ),
+            runtime=first.pc,
+            confirmed=any(_proven(item) for item in run),
+            reached_by=w.TAG_NAMES[first.tag],
+            decisions=tuple(placed.link(pc) for pc in first.decisions),
+        )
+
+
+def _gaps(sweep: Sweep, found: Findings) -> Iterator[Finding]:
+    """Reached instructions that the table says nothing about, in stretches."""
+    placed = sweep.placed
+    for records, addresses, reached in zip(
+        sweep.sites.records, sweep.sites.addresses, found.reached, strict=True
+    ):
+        gaps = np.flatnonzero((reached != 0) & (records["row"] < 0))
+        for part in _stretches(gaps, records, "row"):
+            first, last = int(addresses[part[0]]), int(addresses[part[-1]])
+            name, start, section = placed.function_at(first)
+            yield Finding(
+                verdict=Verdict(-int(records["row"][part[0]])),
+                module=sweep.image.name,
+                function=name,
+                section=section,
+                role="sampled",
+                start=placed.link(first),
+                end=placed.link(last) + int(records["size"][part[-1]]),
+                start_offset=0 if start is None else first - start,
+                count=len(part),
+                checked=len(part),
+                reason=sweep.sites.table.reason(first),
+            )
+
+
+def _stretches(
+    places: npt.NDArray[np.int64], records: npt.NDArray[np.void], same: str
+) -> list[npt.NDArray[np.int64]]:
+    """Runs of neighbouring sites of one function with the same value of a field."""
+    if not len(places):
+        return []
+    cut = np.flatnonzero(
+        (np.diff(places) != 1)
+        | (np.diff(records["function"][places]) != 0)
+        | (np.diff(records[same][places]) != 0)
+    )
+    return np.split(places, cut + 1)
+
+
+def _coverage(sweep: Sweep, found: Findings, given_up: tuple[str, ...]) -> Coverage:
+    instructions = reached_count = total = reached_bytes = 0
+    unreached: list[Unreached] = []
+    for number, (records, reached) in enumerate(
+        zip(sweep.sites.records, found.reached, strict=True)
+    ):
+        inside = records["function"] >= 0
+        filler = (records["flags"] & w.PADDING) != 0
+        counted = inside & ((reached != 0) | ~filler)
+        seen = counted & (reached != 0)
+        instructions += int(counted.sum())
+        reached_count += int(seen.sum())
+        total += int(records["size"][counted].sum())
+        reached_bytes += int(records["size"][seen].sum())
+        unreached += _unreached(sweep, found, number, np.flatnonzero(counted & (reached == 0)))
+    return Coverage(
+        functions=len(sweep.sites.functions),
+        instructions=instructions,
+        reached=reached_count,
+        bytes=total,
+        reached_bytes=reached_bytes,
+        assumed_bytes=0,
+        unreached=tuple(unreached),
+        frame_given_up=given_up,
+    )
+
+
+def _unreached(
+    sweep: Sweep, found: Findings, span: int, places: npt.NDArray[np.int64]
+) -> Iterator[Unreached]:
+    sites, placed = sweep.sites, sweep.placed
+    records, addresses, reached = sites.records[span], sites.addresses[span], found.reached[span]
+    jumps = {sites.function_at(pc) for pc in found.unresolved}
+    cut = {sites.function_at(pc) for pc in found.cut}
+    entered = np.zeros(len(sites.functions), bool)
+    entered[records["function"][(reached != 0) & (records["function"] >= 0)]] = True
+    for part in _stretches(places, records, "function"):
+        first, last = int(part[0]), int(part[-1])
+        function = int(records["function"][first])
+        before = records[first - 1] if first else None
+        if not entered[function]:
+            reason = "not entered"
+        elif function in cut:
+            reason = "cut short"
+        elif function in jumps:
+            reason = "jump table"
+        elif before is not None and before["kind"] in (Flow.CALL, Flow.CALL_INDIRECT):
+            reason = "behind a call that does not return"
+        elif records["kind"][first] == Flow.BAD:
+            reason = "no instruction"
+        else:
+            reason = "no way found"
+        name, _, section = placed.function_at(int(addresses[first]))
+        yield Unreached(
+            reason,
+            name,
+            section,
+            placed.link(int(addresses[first])),
+            placed.link(int(addresses[last])) + int(records["size"][last]),
+            int(records["size"][part].sum()),
+        )

@@ -1,0 +1,320 @@
+"""The rules of stacks that are switched to, begun and used again, and of landings by a jump."""
+
+import pytest
+
+from arch import Arch
+from arch.aarch64 import AARCH64
+from arch.descriptor import InstructionKind
+from arch.s390x import S390X
+from arch.x86_64 import X86_64
+from emu.truth import shadow
+from tests.support.truth import TOP, Driver
+
+MAIN, F, G, H = 0x1000, 0x2000, 0x3000, 0x4000
+FAR = 0x5000_0000
+KILOBYTE = 1 << 10
+PLAIN, RETURN = InstructionKind.PLAIN, InstructionKind.RETURN
+
+link_register = pytest.mark.parametrize("arch", [AARCH64, S390X], ids=lambda arch: arch.name)
+
+
+def entered(arch: Arch, sp: int, ra: int, fp: int = 0) -> tuple[int, int, int]:
+    """The frame of a function that was entered with this SP and return address."""
+    return (ra, sp + arch.entry_cfa_offset, fp)
+
+
+def switched(arch: Arch) -> Driver:
+    """A program with main calling f, which has loaded the SP of another stack."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.go(F + 0x20)
+    program.move(FAR - program.sp)
+    return program
+
+
+# ---- how a stack begins
+
+
+def test_a_new_stack_is_empty(arch: Arch) -> None:
+    """Until a function is entered nothing is known of it."""
+    program = switched(arch)
+    assert program.returns_to == []
+    assert program.bottom == shadow.UNKNOWN
+
+
+def test_the_first_function_has_the_caller_that_it_finds(arch: Arch) -> None:
+    """Its return address, CFA and FP at entry are those of the frame below."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234, fp=0x77)
+    assert program.stacks.frames() == [entered(arch, FAR, 0x1234, 0x77)]
+    assert program.bottom == shadow.ENTERED
+
+
+@pytest.mark.parametrize(("ra", "bottom"), [(0, shadow.ENDS), (-1, shadow.UNKNOWN)])
+def test_the_first_function_has_no_caller(ra: int, bottom: int, arch: Arch) -> None:
+    """A return address of 0 ends the stack; what cannot be read says nothing."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=ra)
+    assert (program.returns_to, program.bottom) == ([], bottom)
+
+
+def test_a_row_may_end_the_stack_there(arch: Arch) -> None:
+    """When a row has said that nothing is below, the frame is not listed."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.call(G)
+    program.stacks.words[shadow.BOTTOM] = shadow.MARKED
+    assert program.returns_to == [G + 5]
+
+
+def test_the_first_function_returns(arch: Arch) -> None:
+    """To another one, which is then the first, with what it finds."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=H)
+    program.go(H, FAR + program.pushed, RETURN, ra=0x5678)
+    assert program.returns_to == [0x5678]
+
+
+@link_register
+def test_the_first_function_goes_on_to_another(arch: Arch) -> None:
+    """By a jump, with what its last call has left in the register."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=G)
+    program.go(H, ra=G + 8)
+    assert program.returns_to == [G + 8]
+
+
+def test_a_tail_call_of_the_first_function(arch: Arch) -> None:
+    """The same return address: the frame is as it was, FP too."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234, fp=0x77)
+    program.go(H, ra=0x1234, fp=0x88)
+    assert program.stacks.frames() == [entered(arch, FAR, 0x1234, 0x77)]
+
+
+def test_a_direct_jump_of_the_switch_is_no_entry(arch: Arch) -> None:
+    """The function that switches may go on in another one before it leaves."""
+    program = switched(arch)
+    program.go(G, kind=PLAIN, ra=0x1234)
+    program.go(H, kind=RETURN, ra=0x5678)
+    assert program.returns_to == [0x5678]
+
+
+# ---- how it goes on
+
+
+def leave(program: Driver) -> tuple[int, int]:
+    """The first function g calls h, which switches back to main; (SP there, SP of the call)."""
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.move(-64)
+    caller = program.sp
+    program.call(G)
+    program.go(H + 0x20)
+    program.move(-32)
+    left = program.sp
+    program.move(TOP - 64 - program.sp)
+    return left, caller
+
+
+def test_a_stack_is_as_it_was_left(arch: Arch) -> None:
+    """The same SP in the same function: h returns to g."""
+    program = switched(arch)
+    left, caller = leave(program)
+    program.go(H + 0x20, left)
+    assert program.returns_to == [G + 5, 0x1234]
+    program.go(G + 5, caller, RETURN)
+    assert program.returns_to == [0x1234]
+
+
+def test_a_stack_is_resumed_with_the_callers_sp(arch: Arch) -> None:
+    """Another function loads the SP behind the call, and then returns there."""
+    program = switched(arch)
+    _, caller = leave(program)
+    program.go(F + 0x20)
+    program.move(caller - program.sp)
+    assert program.returns_to == [G + 5, 0x1234]
+    program.go(G + 5, kind=RETURN)
+    assert program.returns_to == [0x1234]
+
+
+@pytest.mark.parametrize("kind", [RETURN, InstructionKind.INDIRECT])
+def test_a_stack_is_resumed_by_longjmp(kind: InstructionKind, arch: Arch) -> None:
+    """To another place in g, at the SP of its call: the call is gone."""
+    program = switched(arch)
+    _, caller = leave(program)
+    program.go(F + 0x20)
+    program.move(caller - program.sp)
+    # Where SP does not tell, that it was g that called does.
+    program.go(G + 0x40, kind=kind)
+    assert program.returns_to == [0x1234]
+
+
+@pytest.mark.parametrize("distance", [-48, 0, 48])
+def test_a_stack_is_begun_again(distance: int, arch: Arch) -> None:
+    """Below, at or above the place of before: nothing is left of that."""
+    program = switched(arch)
+    leave(program)
+    program.go(F + 0x20)
+    program.move(FAR + distance - program.sp)
+    program.go(H, kind=RETURN, ra=0x5678)
+    assert program.stacks.frames() == [entered(arch, FAR + distance, 0x5678)]
+    program.call(H)
+    assert program.returns_to == [H + 5, 0x5678]
+
+
+def test_a_stack_is_begun_again_with_the_sp_that_it_was_left_with(arch: Arch) -> None:
+    """By the same function, even: what it leaves for tells."""
+    program = switched(arch)
+    left, _ = leave(program)
+    program.go(H + 0x20, left)
+    program.go(F, kind=RETURN, ra=0x5678)
+    assert program.stacks.frames() == [entered(arch, left, 0x5678)]
+
+
+def test_a_stack_is_begun_again_with_the_same_return_address(arch: Arch) -> None:
+    """That of glibc's contexts is always the same; FP is what it is now."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234, fp=0x77)
+    program.call(G)
+    program.move(TOP - 64 - program.sp)
+    program.go(F + 0x20)
+    program.move(FAR - program.sp)
+    program.go(G, kind=RETURN, ra=0x1234, fp=0x88)
+    assert program.stacks.frames() == [entered(arch, FAR, 0x1234, 0x88)]
+
+
+@link_register
+def test_a_function_that_returns_to_its_own_start(arch: Arch) -> None:
+    """A coroutine is entered by a return, so its start is in the register: no return to it."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=G)
+    program.move(TOP - program.sp)
+    program.go(F + 0x20)
+    program.move(FAR - program.sp)
+    program.go(G, kind=RETURN, ra=G)
+    assert program.returns_to == [G]
+
+
+def test_a_function_is_entered_over_a_live_frame(arch: Arch) -> None:
+    """A hook that runs on a resumed stack and returns to where it was left."""
+    program = switched(arch)
+    _, caller = leave(program)
+    program.go(F + 0x20)
+    program.move(caller - program.pushed - program.sp)
+    program.go(H, ra=G + 5)
+    assert program.returns_to == [G + 5, 0x1234]
+
+
+# ---- stacks within reach of each other
+
+
+def test_a_stack_below_is_told_by_its_first_function(arch: Arch) -> None:
+    """16 KiB further down may be a large frame, until another function is entered."""
+    program = Driver(arch)
+    program.call(MAIN)
+    here = program.sp
+    program.go(F + 0x20)
+    program.move(-16 * KILOBYTE)
+    assert (program.returns_to, program.switches) == ([MAIN + 5], 0)
+    program.go(G, kind=RETURN, ra=0x1234)
+    assert (program.returns_to, program.switches) == ([0x1234], 1)
+    program.go(F + 0x30, here)
+    assert program.returns_to == [MAIN + 5]
+
+
+def test_a_large_frame_that_calls(arch: Arch) -> None:
+    """The same distance, and a call: no other stack."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.go(F + 0x20)
+    program.move(-16 * KILOBYTE)
+    program.call(F + 0x20)
+    program.go(G, kind=RETURN, ra=0x1234)
+    assert (program.returns_to, program.switches) == ([F + 0x25, MAIN + 5], 0)
+
+
+def test_memory_of_a_stack_that_was_used_otherwise(arch: Arch) -> None:
+    """Begun again higher up it grows over what was another stack; small steps are no switch."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.move(-64)
+    program.call(G)
+    program.move(TOP - 64 - program.sp)
+    program.go(F + 0x20)
+    program.move(FAR + 256 - program.sp)
+    program.go(G, kind=RETURN, ra=0x5678)
+    for _ in range(8):
+        program.call(G)
+        program.move(-64)
+    assert program.returns_to == [G + 5] * 8 + [0x5678]
+
+
+# ---- landings
+
+
+@link_register
+def test_a_direct_jump_is_no_landing(arch: Arch) -> None:
+    """A leaf shares the last instructions of its caller, and returns to it."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.move(-64)
+    leaf = program.call(F)
+    program.go(G + 0x20)
+    program.go(F + 0x100, kind=PLAIN)
+    assert program.returns_to == [F + 5, MAIN + 5]
+    program.go(leaf, kind=RETURN)
+    assert program.returns_to == [MAIN + 5]
+
+
+@link_register
+def test_longjmp_to_an_unknown_part(arch: Arch) -> None:
+    """A return to what is no return address, in a part of f that has no such name."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.move(-64)
+    program.call(F)
+    program.go(G + 0x20)
+    program.go(H + 0x100, kind=RETURN)
+    assert program.returns_to == [MAIN + 5]
+
+
+@link_register
+def test_a_landing_pad_in_an_unknown_part(arch: Arch) -> None:
+    """Frames below the landing are gone; so is the leaf at its level that had called them."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.move(-64)
+    body = program.sp
+    program.call(F)
+    program.go(G + 0x20)
+    program.move(-48)
+    program.call(G)
+    program.go(H + 0x100, body)
+    assert program.returns_to == [MAIN + 5]
+
+
+@link_register
+def test_an_indirect_jump_to_another_function(arch: Arch) -> None:
+    """Nothing tells a landing from a leaf that goes on elsewhere: it is live."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.move(-64)
+    program.call(F)
+    program.go(G + 0x20)
+    program.go(H + 0x100)
+    assert program.returns_to == [F + 5, MAIN + 5]
+
+
+def test_the_main_stack_is_never_begun_again() -> None:
+    """Back on it, a function that is entered runs in place of what was there."""
+    program = Driver(X86_64)
+    program.call(MAIN)
+    program.move(-64)
+    here = program.sp
+    program.call(F)
+    program.go(G + 0x20)
+    program.move(FAR - program.sp)
+    program.go(H, kind=RETURN, ra=0x1234)
+    program.move(here - program.sp)
+    program.go(G, kind=RETURN, ra=0x5678)
+    assert program.returns_to == [MAIN + 5]
