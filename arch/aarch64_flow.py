@@ -86,7 +86,7 @@ def _stub(*words: tuple[int, int]) -> Stub:
 _LOAD = (
     (0x90000010, 0x9F00001F),  # adrp x16, page
     (0xF9400211, 0xFFC003FF),  # ldr x17, [x16, #offset]
-    (0x91000210, 0xFFC003FF),  # add x16, x16, #offset
+    (0x00000000, 0x00000000),  # add x16, x16, #offset; nop where that is 0
 )
 AARCH64_STUBS = (
     _stub(*_LOAD, (0xD61F0220, 0xFFFFFFFF)),  # br x17

@@ -43,6 +43,14 @@ def fetch(suite: str, machine: str, package: str) -> Path:
     return folder
 
 
+def version(suite: str, machine: str, package: str) -> str:
+    """Of the package that `fetch` takes: what the lists name, which are fetched once as well."""
+    base = cache_folder() / "packages" / suite / machine
+    _, *options = _apt(base, suite, DEBIAN_NAMES[machine])
+    shown = _run(["apt-cache", *options, "show", "--no-all-versions", package], base)
+    return next(line[9:] for line in shown.splitlines() if line.startswith("Version: "))
+
+
 def _apt(base: Path, suite: str, architecture: str) -> list[str]:
     """The client's command, after its lists are there."""
     state = base / ".apt"
@@ -65,7 +73,8 @@ def _apt(base: Path, suite: str, architecture: str) -> list[str]:
     return apt
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path) -> str:
+    """What a command prints."""
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -73,3 +82,4 @@ def _run(command: list[str], folder: Path) -> None:
     if done.returncode:
         last = (done.stderr or done.stdout).strip().splitlines()[-1:]
         raise BuildError(f"{' '.join(command[-2:])}: {' '.join(last)}")
+    return done.stdout

@@ -18,6 +18,7 @@ from emu.sweep.operands import Operands
 from emu.sweep.repair import WildStores
 from emu.sweep.room import RETURN_ADDRESS, Room
 from emu.sweep.sites import Sites, row_keeps
+from emu.sweep.steer import return_from_call
 from emu.truth import shadow
 from emu.truth.shadow import ShadowStacks
 from emu.unwind.step import RESULT_WORDS
@@ -41,6 +42,7 @@ class Candidate:
     pc: int
     root: int
     verdict: Verdict
+    """EXACT: nothing is wrong yet, but the way there may be none."""
     tag: int
     decisions: tuple[int, ...]
     """Runtime addresses of the branches that were taken since the entry."""
@@ -134,6 +136,8 @@ class Explorer:
                 address = self._next()
             elif why == w.MISMATCH:
                 address = self._mismatch()
+            elif why == w.DOUBT:
+                address = self._doubt()
             elif why == w.NOTHING:
                 faults += 1
                 if faults > _FAULTS:
@@ -172,15 +176,30 @@ class Explorer:
         verdict = Verdict(int(self.words[w.VERDICT]))
         if self.stores.repair(pc, verdict):
             return pc
+        reason = self._register_text() if verdict is Verdict.WRONG_REG else ""
+        return pc if self.suspect(pc, verdict, reason) else self._next()
+
+    def _doubt(self) -> int:
+        """A call with another row behind it: go on there, to see whether the path returns."""
+        pc = int(self.words[w.STOP_PC])
+        position = self.sites.position(pc)
+        assert position is not None
+        if not self.suspect(pc, Verdict.EXACT, ""):
+            return self._next()
+        records = self.sites.records[position[0]]
+        after = pc + int(records["size"][position[1]])
+        return_from_call(self.block, records.ctypes.data + w.SITE_BYTES * position[1], after)
+        return after
+
+    def suspect(self, pc: int, verdict: Verdict, reason: str) -> bool:
+        """From here on the path is a candidate; False: there have been too many."""
         self._new += 1
         if self._new > _MOST_CANDIDATES:
             self.cut[self._root] = f"more than {_MOST_CANDIDATES} paths with a wrong row"
-            return self._next()
+            return False
+        tag = int(self.words[w.TAG])
         self.candidates.append(
-            Candidate(
-                pc, self._root, verdict, int(self.words[w.TAG]), self._decisions(),
-                self._register_text() if verdict is Verdict.WRONG_REG else "",
-            )
+            Candidate(pc, self._root, verdict, tag, self._decisions(), reason)
         )
         number = len(self.candidates)
         if number >= len(self._states):
@@ -188,7 +207,7 @@ class Explorer:
             self.words[w.CANDIDATES] = self._states.ctypes.data
         self.words[w.CANDIDATE] = number
         self.words[w.MODE] = w.TAINTED
-        return pc
+        return True
 
     def _register_text(self) -> str:
         number = self.sites.rules.registers[int(self.words[w.BAD_REGISTER])]

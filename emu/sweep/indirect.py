@@ -18,6 +18,7 @@ from emu.sweep import state as w
 from emu.sweep.items import bring_back, get_register, keep, peek, push, set_register
 from emu.sweep.operands import MemoryOperand, Operands
 from emu.sweep.steer import judge_return, unvisited
+from emu.verdict import Verdict
 
 if TYPE_CHECKING:
     from emu.sweep.explorer import Explorer
@@ -203,17 +204,19 @@ class IndirectJumps:
             bring_back(block, at_load)
             set_register(block, index, number * operand.step)
             target = self._follow(way, at, pc)
-            if target is None or not self._fits(pc, target, bound is not None):
+            if target is None or not self._fits(pc, target):
                 wrong += 1
                 if bound is None or wrong >= _WRONG_IN_A_ROW:
                     break
                 continue
-            wrong = 0
+            likely = bound is not None or self._same_cfa(pc, target)
+            wrong = 0 if likely else wrong + 1
+            if wrong >= _WRONG_IN_A_ROW:
+                break
             if target not in targets:
                 targets.add(target)
                 if unvisited(block, target):
-                    function = explorer.sites.function_at(target)
-                    push(block, target, function, pc, w.BY_TABLE)
+                    self._push(pc, target, likely)
         if targets:
             self.targets[pc] = max(len(targets), self.targets.get(pc, 0))
             self.unresolved.pop(pc, None)
@@ -227,7 +230,16 @@ class IndirectJumps:
             self.open.add(pc)
             self.unresolved[pc] = reason
 
-    def _fits(self, pc: int, target: int, bounded: bool) -> bool:
+    def _push(self, pc: int, target: int, likely: bool) -> None:
+        """Go on at a target later; where it may be none of the table's, with suspicion."""
+        explorer, words = self._explorer, self._explorer.words
+        before = int(words[w.CANDIDATE])
+        if likely or before or explorer.suspect(pc, Verdict.EXACT, ""):
+            function = explorer.sites.function_at(target)
+            push(explorer.block, target, function, pc, w.BY_TABLE)
+        words[w.CANDIDATE] = before
+
+    def _fits(self, pc: int, target: int) -> bool:
         """A table of the function at `pc` can lead there."""
         sites = self._explorer.sites
         site, jump = sites.at(target), sites.at(pc)
@@ -235,13 +247,17 @@ class IndirectJumps:
             return False
         if site["function"] != jump["function"]:
             start = sites.functions[int(site["function"])].row if site["function"] >= 0 else -1
-            if start < 0 or start == sites.entry_code:
-                return False
-        if bounded:
+            return start >= 0 and start != sites.entry_code
+        return True
+
+    def _same_cfa(self, pc: int, target: int) -> bool:
+        """The rows there and here have the same rule of the CFA: no push or pop lies between."""
+        sites = self._explorer.sites
+        site, jump = sites.at(target), sites.at(pc)
+        if site is None or jump is None or site["row"] < 0 or jump["row"] < 0:
             return True
         rows = sites.table.rows
-        here, there = int(jump["row"]), int(site["row"])
-        return here < 0 or (there >= 0 and rows[here].cfa == rows[there].cfa)
+        return rows[int(jump["row"])].cfa == rows[int(site["row"])].cfa
 
     def _plain(self, pc: int, reason: str) -> None:
         """No table: a tail call, or a jump to one place that is known by now."""

@@ -26,48 +26,65 @@ class LandingPad(NamedTuple):
 
 
 def landing_pads(
-    data: bytes, function_start: int, byte_order: ByteOrder, address: int | None = None
+    data: bytes,
+    function_start: int,
+    byte_order: ByteOrder,
+    address: int | None = None,
 ) -> list[LandingPad]:
     """The call-site records of an LSDA that have a landing pad, as runtime addresses.
 
+    Functions whose blocks are in several sections (LLVM) have one LSDA for each section. It says
+    where landing pads count from, and the length of its records reaches over all that follow:
+    there they end with `data`, or where they are not ascending.
+
     Args:
-        data: memory from the first byte of the LSDA on; may be longer than it, and shorter
-            than what its own lengths claim, which is an error only if a record is cut.
+        data: memory from the first byte of the LSDA on, up to the next LSDA or longer.
         function_start: what call sites count from: the start of the function, or of the part
             of one that the FDE describes.
         byte_order: of fixed-size fields.
         address: of the first byte; needed where landing pads count from an address that is
-            stored relative to itself (functions split into sections).
+            stored relative to itself.
 
     Raises:
-        CfiError: the offset in the LSDA and the reason.
+        CfiError: the offset in the LSDA and the reason; a record that is cut off is one.
     """
     area = EhFrame(data, address or 0, byte_order)
     end = len(data)
     base, position = function_start, 1
     encoding = area.word(0, 1, end)
-    if encoding != OMIT:
+    several = encoding != OMIT
+    if several:
         if encoding & ~_FORMAT and address is None:
             raise CfiError("offset 0x1: the start of landing pads is relative to nothing known")
         start, position = area.pointer(position, end, encoding)
         base = start.value
-    if area.word(position, 1, end) != OMIT:  # where types are
-        position = uleb(data, position + 1, end)[1]
-    else:
-        position += 1
+    types = area.word(position, 1, end)
+    position += 1
+    if types != OMIT:
+        position = uleb(data, position, end)[1]
     encoding = area.word(position, 1, end)
     if encoding & ~_FORMAT:
         raise CfiError(f"offset {position:#x}: call sites cannot be encoded as {encoding:#04x}")
     length, position = uleb(data, position + 1, end)
     stop = min(end, position + length)
     found: list[LandingPad] = []
+    before = 0
     while position < stop:
-        start_at, position = area.plain(position, stop, encoding)
-        size, position = area.plain(position, stop, encoding)
-        pad, position = area.plain(position, stop, encoding)
-        position = uleb(data, position, stop)[1]
+        try:
+            first, position = area.plain(position, stop, encoding)
+            size, position = area.plain(position, stop, encoding)
+            pad, position = area.plain(position, stop, encoding)
+            position = uleb(data, position, stop)[1]
+        except CfiError:
+            if several:
+                break
+            raise
+        if several and not before <= first <= first + size:
+            break
+        before = first + size
         if pad:
-            first = (function_start + start_at) & ADDRESS_MASK
-            last = (first + size) & ADDRESS_MASK
-            found.append(LandingPad(first, last, (base + pad) & ADDRESS_MASK))
+            begin = (function_start + first) & ADDRESS_MASK
+            found.append(
+                LandingPad(begin, (begin + size) & ADDRESS_MASK, (base + pad) & ADDRESS_MASK)
+            )
     return found

@@ -51,7 +51,7 @@ class _Graph:
     into: IntArray
     """Number of the instruction that a direct target is."""
     place: IntArray
-    """Index in `places` of the target, or of the word that holds it."""
+    """Index in `places` of the target, or of the word that holds it; of what either stands for."""
     home: IntArray
     """Number of the function that each stands in."""
     entry: IntArray
@@ -77,7 +77,8 @@ def noreturn(
     known = [address for address, name in names.items() if never_returns(name)]
     if not code:
         return frozenset(known)
-    graph = _graph(code, bounds, np.array(known, np.int64))
+    aliases = _aliases(bounds, names)
+    graph = _graph(code, bounds, np.array([*known, *aliases], np.int64), aliases)
     never = np.isin(graph.places, known).astype(np.uint8)
     starts = np.flatnonzero(graph.entry >= 0).astype(np.int32)
     starts = starts[np.argsort(graph.entry[starts], kind="stable")]
@@ -102,10 +103,31 @@ def noreturn(
         never[ending[bodies[ending] != _RETURNS]] = 1
         if int(never.sum()) == before:
             break
-    return frozenset(graph.places[never != 0].tolist())
+    found = set(graph.places[never != 0].tolist())
+    found.update(alias for alias, address in aliases.items() if address in found)
+    return frozenset(found)
 
 
-def _graph(code: Sequence[Instructions], bounds: WordArray, known: WordArray) -> _Graph:
+def _aliases(bounds: WordArray, names: Mapping[int, str]) -> dict[int, int]:
+    """Stubs, and words in memory, that have the name of one function -> that function.
+
+    Another file may define the function anew, but will not make it return.
+    """
+    starts = set(bounds[:, 0].tolist())
+    functions: dict[str, list[int]] = {}
+    for address, name in names.items():
+        if address in starts:
+            functions.setdefault(name, []).append(address)
+    return {
+        address: functions[name][0]
+        for address, name in names.items()
+        if address not in starts and len(functions.get(name, ())) == 1
+    }
+
+
+def _graph(
+    code: Sequence[Instructions], bounds: WordArray, known: WordArray, aliases: Mapping[int, int]
+) -> _Graph:
     """Number the instructions and link them."""
     offsets = [np.flatnonzero(span.sizes) for span in code]
     firsts = np.cumsum([0, *map(len, offsets)])
@@ -135,7 +157,10 @@ def _graph(code: Sequence[Instructions], bounds: WordArray, known: WordArray) ->
     if len(places):
         at = np.minimum(np.searchsorted(places, targets), len(places) - 1)
         there = places[at] == targets
-        place[there] = at[there]
+        means = np.arange(len(places))
+        for alias, address in aliases.items():
+            means[np.searchsorted(places, alias)] = np.searchsorted(places, address)
+        place[there] = means[at[there]]
     home = np.full(len(kinds), -1, np.int32)
     if len(bounds):
         at = np.searchsorted(bounds[:, 0], addresses, "right") - 1

@@ -102,6 +102,8 @@ class Wrong:
     count: int
     expected: tuple[int, int, int]
     got: tuple[int | None, int | None, int | None]
+    doubtful: bool = False
+    """Its path goes on behind a call that may not return."""
     reason: str = ""
     """Of WRONG_REG: the register and its values."""
 

@@ -18,6 +18,8 @@ from emu.sweep.plant import Fault, RuleSet, entry_row
 from emu.sweep.stubs import Stubs, is_stub_span
 from emu.unwind.lookup import RowTable, look_up_all, lookup
 
+_START = "_start"
+"""What objects call the start of a program."""
 _MARK = 4
 """Bytes of the mark that a place may carry to which indirect calls may go."""
 
@@ -55,9 +57,11 @@ class Sites:
         self.placed = placed
         bounds = [b for b in table.function_bounds if placed.span_at(b[0]) is not None]
         self.functions = [Function(*bound, int(lookup(table.block, bound[0]))) for bound in bounds]
+        self._named = frozenset(placed.functions().values())
         self._starts = np.array([f.start for f in self.functions], np.int64)
         self._ends = np.array([f.end for f in self.functions], np.int64)
         self.instructions = [self._decode(span, stubs.cuts(span)) for span in placed.spans]
+        self._bottoms = np.array([self._is_bottom(f) for f in self.functions], bool)
         wanted = entry_row(arch)
         self.entry_code = table.rows.index(wanted) if wanted in table.rows else -(1 << 30)
         self.rules = _Rules(arch, saved)
@@ -95,6 +99,19 @@ class Sites:
         number = int(np.searchsorted(self._starts, address, "right")) - 1
         return number if number >= 0 and address < self._ends[number] else -1
 
+    def called(self) -> frozenset[int]:
+        """Where functions begin that a direct call goes to, from outside of them."""
+        found: set[int] = set()
+        for records in self.records:
+            calls = records[records["kind"] == Flow.CALL]
+            number = np.searchsorted(self._starts, calls["target"], "right") - 1
+            number = np.maximum(number, 0)
+            if len(self._starts):
+                others = calls["function"] != number
+                begins = self._starts[number] == calls["target"]
+                found.update(calls["target"][others & begins].tolist())
+        return frozenset(found)
+
     def plant(self, faults: Sequence[Fault]) -> Mutants:
         """Have faults of the table judged beside the right rows."""
         addresses = np.concatenate(self.addresses) if self.addresses else np.zeros(0, np.int64)
@@ -117,7 +134,15 @@ class Sites:
     # ---- inside
 
     def _is_bottom(self, function: Function) -> bool:
-        """Its first row, or the one behind the entry's own instruction, ends the stack."""
+        """Nothing has called it: its first row, or the one behind a mark, ends the stack.
+
+        The table is believed where nothing speaks against it: a function with a name is called
+        by somebody, unless it is where the program starts.
+        """
+        name = self.placed.function_at(function.start)[0]
+        entry = self.placed.image.entry and self.placed.runtime(-1, self.placed.image.entry)
+        if name and name != _START and function.start in self._named and function.start != entry:
+            return False
         rows = self.table.rows
         codes = (function.row, int(lookup(self.table.block, function.start + _MARK)))
         return function.start + _MARK < function.end and any(
@@ -178,9 +203,8 @@ class Sites:
         flags[begins] |= w.START
         plain = (codes == self.entry_code) & (records["saved"] <= 0)
         flags[begins & plain] |= w.ENTRY_ROW
-        bottom = np.array([self._is_bottom(f) for f in self.functions], bool)
         ends = inside.copy()
-        ends[inside] = bottom[function[inside]]
+        ends[inside] = self._bottoms[function[inside]]
         flags[ends] |= w.BOTTOM
         flags[found.padding[places].astype(bool)] |= w.PADDING
         indirect = inside & (records["kind"] == Flow.JUMP_INDIRECT)
@@ -217,12 +241,14 @@ class Sites:
             ends = (
                 (records["function"][after] != records["function"][calls])
                 | (addresses[after] != addresses[calls] + records["size"][calls])
-                # A call changes no rule: where the row is another one behind it, it is the last.
-                | (records["row"][after] != records["row"][calls])
-                | (records["saved"][after] != records["saved"][calls])
                 | ((kinds[calls] == Flow.CALL) & np.isin(records["target"][calls], never))
             )
             records["flags"][calls[ends]] |= w.NORETURN
+            # A call changes no rule.
+            other = (records["row"][after] != records["row"][calls]) | (
+                records["saved"][after] != records["saved"][calls]
+            )
+            records["flags"][calls[other & ~ends]] |= w.DOUBTFUL
         for address, places in sorted(pads.items()):
             position = self.position(address)
             if position is not None:

@@ -33,7 +33,7 @@ NEAREST, OLDEST, FARTHEST = range(3)
 last. Which order meets a jump with the address of its table known is not to be said beforehand."""
 
 # STOPPED_BY: why the hook came back to Python.
-NOTHING, DONE, INDIRECT, MISMATCH, REACHED, LANDING, TOO_LONG, FULL = range(8)
+NOTHING, DONE, INDIRECT, MISMATCH, DOUBT, REACHED, LANDING, TOO_LONG = range(8)
 
 # A span of executable code: runtime range, site number + 1 of each place, sites.
 P_START, P_END, P_SHIFT, P_INDEX, P_SITES = range(0, 40, 8)
@@ -65,10 +65,13 @@ landing pads or 0, `faults` that of the planted faults that touch it; `seen` and
 the numbers of the last function from which it was reached."""
 
 # S_FLAGS of a site.
-START, ENTRY_ROW, NORETURN, REVISIT, INDIRECTS, PADDING, BOTTOM = 1, 2, 4, 8, 16, 32, 64
+START, ENTRY_ROW, NORETURN, REVISIT, INDIRECTS, PADDING, BOTTOM, DOUBTFUL = (
+    1, 2, 4, 8, 16, 32, 64, 128,
+)  # fmt: skip
 """First of its function; its function begins with the row that all do; a call that does not
 return; may be passed once from each predecessor; its function has indirect jumps; filler;
-nothing has called its function."""
+nothing has called its function; a call with
+another row behind it: it does not return, or that row is wrong."""
 
 # S_REACHED of a site.
 R_CLEAN, R_TAINTED = 1, 2

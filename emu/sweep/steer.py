@@ -175,8 +175,8 @@ def _recent_sp(state: int, pc: int) -> int:
 
 
 @numba.njit(cache=True)
-def _after_call(state: int, site: int, after: int) -> None:
-    """The call has returned: what it may change has changed."""
+def return_from_call(state: int, site: int, after: int) -> None:
+    """The call at a site has returned to `after`: what it may change has changed."""
     keeps = 0
     code = load32(site + w.S_ROW)
     if code >= 0:
@@ -193,7 +193,6 @@ def _after_call(state: int, site: int, after: int) -> None:
     number = load64(state + 8 * w.RA_NUMBER)
     if number >= 0 and not (number < 63 and keeps >> number & 1):
         set_register(state, number, after)
-    redirect(state, after)
 
 
 @numba.njit(cache=True)
@@ -264,11 +263,15 @@ def _call(state: int, site: int, pc: int, kind: int, after: int) -> None:
             if pad and unvisited(state, load64(place)):
                 push(state, load64(place), load32(pad + w.S_FUNCTION), pc, w.BY_PAD)
             place += 8
-    if load8(site + w.S_FLAGS) & w.NORETURN:
+    flags = load8(site + w.S_FLAGS)
+    if flags & w.DOUBTFUL and load64(state + 8 * w.MODE) == w.CLEAN:
+        stop(state, w.DOUBT, pc)
+    elif flags & (w.DOUBTFUL | w.NORETURN):
         end_path(state)
-        return
-    count_one(state, w.CALLS)
-    _after_call(state, site, after)
+    else:
+        count_one(state, w.CALLS)
+        return_from_call(state, site, after)
+        redirect(state, after)
 
 
 @numba.njit(cache=True)

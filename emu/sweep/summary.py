@@ -65,7 +65,11 @@ def _good(sweep: Sweep, code: int) -> Verdict:
 
 
 def _sort_out(sweep: Sweep, found: Findings) -> tuple[list[Wrong], int, tuple[str, ...]]:
-    """(what is reported, instructions that another path found right, functions given up)."""
+    """(what is reported, wrong instructions that are not, functions given up).
+
+    An instruction that is wrong on one way and right on another is reported if the way on
+    which it is wrong is proven: a row must hold on every way.
+    """
     clean: set[int] = set()
     for addresses, reached in zip(sweep.sites.addresses, found.reached, strict=True):
         clean.update(addresses[(reached & w.R_CLEAN) != 0].tolist())
@@ -73,9 +77,11 @@ def _sort_out(sweep: Sweep, found: Findings) -> tuple[list[Wrong], int, tuple[st
     given_up: set[str] = set()
     contradicted: set[int] = set()
     for item in found.wrong:
+        if item.doubtful and not _proven(item):
+            continue  # the call before does not return
         if item.state & w.HANDED_OVER:
             given_up.add(_name(sweep, item.root))
-        elif item.pc in clean or _doubtful(item):
+        elif _doubtful(item) or (item.pc in clean and not _proven(item)):
             contradicted.add(item.pc)
         else:
             by_pc.setdefault(item.pc, []).append(item)
@@ -101,6 +107,7 @@ def _doubtful(item: Wrong) -> bool:
 def _proven(item: Wrong) -> bool:
     """Some way through it gave everything back; of a register's rule that register, too."""
     lost = w.NOT_KEPT if item.verdict is Verdict.WRONG_REG else 0
+    lost |= w.HANDED_OVER if item.doubtful else 0
     return bool(item.state & w.CONFIRMED) and not item.state & lost
 
 
@@ -192,7 +199,8 @@ def _coverage(sweep: Sweep, found: Findings, given_up: tuple[str, ...]) -> Cover
         zip(sweep.sites.records, found.reached, strict=True)
     ):
         inside = records["function"] >= 0
-        filler = (records["flags"] & w.PADDING) != 0
+        # Compilers and assemblers put a trap behind a call that does not return.
+        filler = ((records["flags"] & w.PADDING) != 0) | (records["kind"] == Flow.HALT)
         counted = inside & ((reached != 0) | ~filler)
         seen = counted & (reached != 0)
         instructions += int(counted.sum())

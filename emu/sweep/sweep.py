@@ -1,7 +1,9 @@
 """Sweep a file: place it, enter every function, say what was wrong and what was not reached."""
 
+import contextlib
 import re
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 
 from arch.flow import Flow
@@ -58,14 +60,19 @@ class Sweep:
         self.room = Room(self.arch, options.seed)
         self.placed: Placed = place_file(image, self.room.memory)
         self.stubs = find_stubs(self.arch, self.placed)
-        frames = self._frames(both[1] if both else ())
+        self._frames = self._placed_frames(both[1] if both else ())
+        self.bad_areas = 0
+        """Language-specific data areas that could not be read: their pads may be missed."""
+        self.symbols = frozenset(self.placed.functions().values())
+        self.use(RowTable(self.placed.place(table), self.arch))
+
+    def use(self, table: RowTable) -> None:
+        """Check these rows, by runtime address, from now on."""
+        frames = self._frames
         self.sites = Sites(
-            self.arch,
-            self.placed,
-            RowTable(self.placed.place(table), self.arch),
-            frames if self.kind == "cfi" else (),
-            self.stubs,
+            self.arch, self.placed, table, frames if self.kind == "cfi" else (), self.stubs
         )
+        self.called = self.sites.called()
         bounds = [(function.start, function.end) for function in self.sites.functions]
         never = noreturn(self.sites.instructions, bounds, self._names())
         self.pads = self.sites.mark_calls(never, self._landing_pads(frames))
@@ -151,17 +158,24 @@ class Sweep:
         return roots
 
     def _entry(self, function: Function, flags: int) -> Entry | None:
-        """How a function is entered; None: it is a part of another one."""
+        """How a function is entered; None: it is a part of another one.
+
+        The table is asked last: where its first row is wrong, that is to be found.
+        """
+        address = function.start
+        name = self.placed.function_at(address)[0] or ""
+        binding = self.arch.lazy_binding
+        row = self.sites.table.rows[function.row] if function.row >= 0 else None
+        if address in self.called:
+            return Entry.CALL
         if flags & w.BOTTOM:
             return Entry.BOTTOM
-        binding = self.arch.lazy_binding
-        name = self.placed.function_at(function.start)[0] or ""
         if binding is not None and name.startswith(binding.resolvers):
             return Entry.RESOLVER
-        row = self.sites.table.rows[function.row] if function.row >= 0 else None
         if row is not None and row.signal and self.arch.signal_frame is not None:
             return Entry.SIGNAL
-        return Entry.CALL if flags & w.ENTRY_ROW else None
+        named = address in self.symbols and ".cold" not in name
+        return Entry.CALL if named or flags & w.ENTRY_ROW else None
 
     def _wanted(self) -> set[int] | None:
         name = self.options.function
@@ -179,7 +193,7 @@ class Sweep:
 
     # ---- what is known beforehand
 
-    def _frames(self, frames: Sequence[SavedRows]) -> tuple[SavedRows, ...]:
+    def _placed_frames(self, frames: Sequence[SavedRows]) -> tuple[SavedRows, ...]:
         """What .eh_frame says beside rows, by runtime address."""
         found = []
         for one in frames:
@@ -204,20 +218,26 @@ class Sweep:
     def _landing_pads(self, frames: Sequence[SavedRows]) -> dict[int, list[int]]:
         """Runtime address of each call that an exception may leave -> its landing pads."""
         pads: dict[int, list[int]] = {}
+        places = {}
         for frame in frames:
-            if frame.lsda is None:
-                continue
+            if frame.lsda is not None:
+                with contextlib.suppress(KeyError, UnwindlabError):
+                    places[frame.start] = self.placed.runtime(
+                        frame.lsda.section, frame.lsda.value
+                    )
+        ends = sorted({*places.values()})
+        for start, place in places.items():
+            # Some compilers give a table the length of all that follow it.
+            behind = bisect_right(ends, place)
+            size = ends[behind] - place if behind < len(ends) else _LSDA_LIMIT
+            data = self.room.memory.read_some(place, min(size, _LSDA_LIMIT))
             try:
-                place = self.placed.runtime(frame.lsda.section, frame.lsda.value)
-                row = self.room.memory.find(place)
-                if row is None:
-                    continue
-                data = self.room.memory.read(place, min(row[1] - place, _LSDA_LIMIT))
-                areas = landing_pads(data, frame.start, self.image.byte_order)
-            except (KeyError, UnwindlabError):
+                areas = landing_pads(data, start, self.image.byte_order, place)
+            except UnwindlabError:
+                self.bad_areas += 1
                 continue
-            for start, end, pad in areas:
-                for call in self._calls(start, end):
+            for low, high, pad in areas:
+                for call in self._calls(low, high):
                     pads.setdefault(call, []).append(pad)
         return pads
 

@@ -205,6 +205,7 @@ def _wrong(explorer: Explorer, after: int) -> list[Wrong]:
                 row=int(event["row"]),
                 count=int(event["count"]),
                 expected=tuple(int(event[n]) for n in ("want_cfa", "want_ra", "want_fp")),  # type: ignore[arg-type]
+                doubtful=candidate.verdict is Verdict.EXACT,
                 got=tuple(got),  # type: ignore[arg-type]
                 reason=candidate.reason if int(event["key"]) & 0xFF == Verdict.WRONG_REG else "",
             )

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+"""The same right and wrong tables for unwindlab and its peers: docs/peers.md says how."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pickle
+import random
+import re
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from bisect import bisect_right
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from io import BytesIO
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from elftools.dwarf.callframe import FDE
+from elftools.elf.elffile import ELFFile
+
+PROGRAMS = ("flow-v3-O2-nofp", "frames-v3-O2-fp", "frames-v3-O0-fp", "leaves-v3-O2-nofp")
+BUILD, WORK = Path(__file__).parents[1] / "build/testprogs", Path(tempfile.mkdtemp())
+EFFECTS, LIMIT = ("CFA or RA", "FP", "other"), 600
+
+
+class Machine(NamedTuple):
+    """Registers by their DWARF numbers, instructions that call, and how the CFA lies to SP."""
+
+    names: list[str]
+    sp: int
+    fp: int
+    ra: int
+    saved: list[int]
+    call: str
+    bias: int = 0
+    order: str = "<"
+
+
+_X86 = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15".split()
+_X86_CALL = r"\xe8|[\x40-\x4f\x66\xf2\x3e]?\xff[\x10-\x17\x50-\x57\x90-\x97\xd0-\xd7]"
+_A64, _A64_CALL = [*(f"x{n}" for n in range(31)), "sp"], r"...[\x94-\x97]|.[\x00-\x03]\x3f\xd6"
+_S390, _S390_CALL = [f"r{n}" for n in range(16)], r"\xa7\xe5|\xc0\xe5|\x0d[\xe0-\xef]"
+MACHINES = {
+    "x86_64": Machine(_X86, 7, 6, 16, [3, 6, 12, 13, 14, 15], _X86_CALL),
+    "aarch64": Machine(_A64, 31, 29, 30, [*range(19, 30)], _A64_CALL),
+    "s390x": Machine(_S390, 15, 11, 14, [*range(6, 14)], _S390_CALL, 160, ">"),
+}
+
+# gdb steps, keeps the truth from calls and SP, and compares its own frame 1 with it.
+GDB = r"""
+import gdb, json, os, pickle, re, time
+args = json.loads(os.environ["PEERS"])
+for line in args["setup"]:
+    gdb.execute(line, to_string=True)
+names, sp_name, saved, bias = args["names"], args["sp"], args["saved"], args["bias"]
+memory, call = gdb.selected_inferior(), re.compile(args["call"].encode("latin-1"), re.S)
+stack, resumed, calls, wrong, trace, steps = [], set(), {}, set(), [], 0
+def value(frame, name):
+    register = frame.read_register(name)
+    return None if register.is_optimized_out else int(register) & (1 << 64) - 1
+begin = time.perf_counter()
+while True:
+    try:
+        frame = gdb.newest_frame()
+    except gdb.error:
+        break
+    pc, sp = frame.pc(), value(frame, sp_name)
+    while pc in resumed and stack and stack[-1][0] <= sp + bias:
+        stack.pop()
+    if stack:
+        (cfa, ra, kept), older = stack[-1], frame.older()
+        if (older is None or older.pc() != ra or value(older, sp_name) + bias != cfa
+                or any(value(older, n) not in (None, kept[n]) for n in saved)):
+            wrong.add(pc)
+        if args["record"]:
+            window = memory.read_memory(cfa - 512, 544).tobytes()
+            registers = [value(frame, n) for n in names]
+            trace.append((pc, cfa, ra, [*kept.values()], registers, window))
+    if pc not in calls:
+        calls[pc] = bool(call.match(memory.read_memory(pc, 4).tobytes()))
+    kept = {n: value(frame, n) for n in saved} if calls[pc] else {}
+    gdb.execute("stepi", to_string=True)
+    steps += 1
+    if calls[pc]:
+        frame, top = gdb.newest_frame(), memory.read_memory(sp - 8, 8).tobytes()
+        ra = value(frame, args["link"]) if args["link"] else int.from_bytes(top, "little")
+        if frame.pc() != ra:
+            resumed.add(ra)
+            stack.append((sp + bias, ra, kept))
+pickle.dump((wrong, steps, time.perf_counter() - begin, trace), open(args["out"], "wb"))
+"""
+
+# The same for a library that unwinds another process (x86-64): libunwind, or libdw of elfutils.
+STEPPER = r"""
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/ptrace.h>
+#include <sys/user.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+enum { N = 8, BASE = 0x400000 };
+static const int number[N] = {16, 7, 3, 6, 12, 13, 14, 15}; /* RA, SP, callee-saved */
+static unsigned long got[N], stack[4096][N], top;
+static char resumed[1 << 20];
+#ifdef LIBDW
+#include <elfutils/libdwfl.h>
+static char *path;
+static Dwfl_Callbacks calls = {.find_elf = dwfl_linux_proc_find_elf, .debuginfo_path = &path,
+                               .find_debuginfo = dwfl_standard_find_debuginfo};
+static Dwfl *dwfl;
+static void attach(pid_t pid) {
+    dwfl = dwfl_begin(&calls);
+    dwfl_linux_proc_report(dwfl, pid);
+    dwfl_report_end(dwfl, NULL, NULL);
+    dwfl_linux_proc_attach(dwfl, pid, true);
+}
+static int frame(Dwfl_Frame *each, void *seen) {
+    if (!(*(int *)seen)++) return DWARF_CB_OK;
+    dwfl_frame_pc(each, &got[0], NULL);
+    for (int i = 1; i < N; i++) /* what it does not say is not compared */
+        if (dwfl_frame_reg(each, number[i], &got[i])) got[i] = stack[top][i];
+    return DWARF_CB_ABORT;
+}
+static void caller(pid_t pid) { dwfl_getthread_frames(dwfl, pid, frame, &(int){0}); }
+#else
+#include <libunwind-ptrace.h>
+static unw_addr_space_t space;
+static void *process;
+static void attach(pid_t pid) {
+    unw_set_caching_policy(space = unw_create_addr_space(&_UPT_accessors, 0), UNW_CACHE_GLOBAL);
+    process = _UPT_create(pid);
+}
+static void caller(pid_t pid) {
+    unw_cursor_t cursor;
+    if (unw_init_remote(&cursor, space, process) || unw_step(&cursor) <= 0) return;
+    for (int i = 0; i < N; i++) unw_get_reg(&cursor, number[i], &got[i]);
+}
+#endif
+int main(int argc, char **argv) {
+    struct user_regs_struct r;
+    struct timespec a, b;
+    int status, steps = 0, pid = fork();
+    if (!pid) {
+        dup2(open("/dev/null", O_WRONLY), 1);
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        return execv(argv[1], argv + 1);
+    }
+    waitpid(pid, &status, 0);
+    attach(pid);
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    for (; WIFSTOPPED(status); steps++) {
+        ptrace(PTRACE_GETREGS, pid, 0, &r);
+        unsigned long kept[N] = {0, r.rsp, r.rbx, r.rbp, r.r12, r.r13, r.r14, r.r15};
+        while (resumed[r.rip - BASE] && top && stack[top][1] <= r.rsp) top--;
+        memset(got, 0, sizeof got);
+        if (top) caller(pid);
+        if (top && memcmp(got, stack[top], sizeof got)) printf("%llx\n", r.rip);
+        unsigned long code = ptrace(PTRACE_PEEKTEXT, pid, r.rip, 0);
+        if ((code & 0xf0) == 0x40 || (code & 0xff) == 0x3e) code >>= 8;
+        int call = (code & 0xff) == 0xe8 || (code & 0x38ff) == 0x10ff;
+        ptrace(PTRACE_SINGLESTEP, pid, 0, 0);
+        waitpid(pid, &status, 0);
+        if (!call) continue;
+        kept[0] = ptrace(PTRACE_PEEKDATA, pid, r.rsp - 8, 0);
+        resumed[kept[0] - BASE] = 1;
+        memcpy(stack[++top], kept, sizeof kept);
+    }
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    printf("end %d %f\n", steps, b.tv_sec - a.tv_sec + (b.tv_nsec - a.tv_nsec) / 1e9);
+}
+"""
+
+Answer = tuple[set[tuple[int, str]], int, float]
+"""Findings (an address or 0, and a text), instructions looked at, seconds that these took."""
+Run = Callable[[str, str], Answer]
+
+
+class Fault(NamedTuple):
+    """A copy of a program with one fault in one function's table, and what comes out wrong."""
+
+    program: str
+    kind: str
+    effect: str
+    function: int
+    data: bytes
+
+
+def call(*command: str, **env: str) -> str:
+    """All that a command writes; it runs beside the program."""
+    done = subprocess.run(
+        command, cwd=WORK, env=os.environ | env, timeout=600, text=True, errors="replace",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+    )  # fmt: skip
+    return done.stdout
+
+
+def section(data: bytes, name: str) -> Any:
+    """One section of an ELF file."""
+    return ELFFile(BytesIO(data)).get_section_by_name(name)
+
+
+def fdes(data: bytes) -> list[Any]:
+    """The functions of .eh_frame, as pyelftools reads them."""
+    entries = ELFFile(BytesIO(data)).get_dwarf_info().EH_CFI_entries()
+    return [entry for entry in entries if isinstance(entry, FDE)]
+
+
+def prepared(name: str, program: str) -> bytes:
+    """A program with a search table for .eh_frame, without which libunwind reads none.
+
+    It takes the place of .sframe, which is not looked at here, in the file and in its segment.
+    """
+    data, order = bytearray((BUILD / name / program).read_bytes()), MACHINES[name].order
+    frame, place = section(data, ".eh_frame"), section(data, ".sframe")
+    base, at = frame["sh_addr"], place["sh_addr"]
+    table = sorted((fde["initial_location"] - at, base + fde.offset - at) for fde in fdes(data))
+    head = struct.pack(order + "4BiI", 1, 0x1B, 3, 0x3B, base - at - 4, len(table))
+    head += b"".join(struct.pack(order + "2i", *entry) for entry in table)
+    data[place["sh_offset"] : place["sh_offset"] + len(head)] = head
+    for index in range(64, 64 + 56 * ELFFile(BytesIO(data)).num_segments(), 56):
+        if struct.unpack_from(order + "I", data, index)[0] == 0x6474E554:
+            struct.pack_into(order + "I", data, index, 0x6474E550)
+    return bytes(data)
+
+
+def rows(fde: Any) -> list[tuple[int, int, dict[Any, Any]]]:
+    """First address, end and rules of each row."""
+    lines, end = fde.get_decoded().table, fde["initial_location"] + fde["address_range"]
+    ends = [*(line["pc"] for line in lines[1:]), end]
+    return [(line["pc"], min(e, end), line) for line, e in zip(lines, ends, strict=True)]
+
+
+def effect(m: Machine, rules: dict[Any, Any], step: Any) -> str:
+    """What a row gets wrong at one step of the trace, as far as that can be told."""
+    _, cfa, ra, kept, registers, window = step
+    if rules["cfa"].expr is not None or rules["cfa"].reg >= len(registers):
+        return ""
+    if registers[rules["cfa"].reg] + rules["cfa"].offset != cfa:
+        return EFFECTS[0]
+    wrong = set()
+    for register, wanted in {**dict(zip(m.saved, kept, strict=True)), m.ra: ra}.items():
+        kind, value = rules[register].type if register in rules else "SAME_VALUE", wanted
+        if kind == "OFFSET" and 0 <= 512 + rules[register].arg <= len(window) - 8:
+            (value,) = struct.unpack_from(m.order + "Q", window, 512 + rules[register].arg)
+        elif kind == "SAME_VALUE" and register < len(registers):
+            value = registers[register]
+        if value != wanted:
+            wrong.add({m.ra: 0, m.fp: 1}.get(register, 2))
+    return EFFECTS[min(wrong)] if wrong else ""
+
+
+def kind_of(old: Any, new: Any) -> str:
+    """Which one instruction differs, and how; nothing if more or others do."""
+    before, after = ([(i.opcode.name, i.args) for i in f.instructions if i.args] for f in (old, new))
+    where = next((n for n, pair in enumerate(zip(before, after)) if pair[0] != pair[1]), -1)
+    (name, args), rest = before[where], after[where:]
+    if before[where + 1 :] == rest and name in ("offset", "def_cfa_offset", "def_cfa_register"):
+        return "rule lost"
+    if before[where + 1 :] != rest[1:] or not rest or rest[0][0] != name:
+        return ""
+    if name.startswith("def_cfa"):
+        moved = name == "def_cfa_offset" or args[0] == rest[0][1][0]
+        return "CFA offset" if moved else "CFA register"
+    return {"advance_loc": "late or early", "offset": "slot"}.get(name, "")
+
+
+def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> list[Fault]:
+    """Copies with one fault each, every one of which a row that was executed shows by the trace.
+
+    A byte of a function's CFA instructions is changed, or two are made nops; what counts is
+    that pyelftools then reads one instruction otherwise.
+    """
+    m, dice, kinds = MACHINES[name], random.Random(seed), Counter[str]()
+    programs = {program: prepared(name, program) for program in PROGRAMS}
+    found: dict[bytes, Fault] = {}
+    for _ in range(1000 * number):
+        program, change = dice.choice(PROGRAMS), dice.choice((-16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16))
+        data, old = bytearray(programs[program]), dice.choice(fdes(programs[program]))
+        at = section(data, ".eh_frame")["sh_offset"] + old.offset
+        place = dice.randrange(at + 17 + data[at + 16], at + 4 + old["length"])
+        data[place] = (data[place] + change) % 256 if change else 0
+        data[place + 1] = data[place + 1] if change else 0
+        try:
+            new = next(fde for fde in fdes(bytes(data)) if fde.offset == old.offset)
+            kind = kind_of(old, new)
+            decoded = rows(new) if kind and kinds[kind] < -(-number // 5) else []
+        except Exception:  # not readable any more
+            continue
+        wrong = {
+            effect(m, rules, step)
+            for step in traces[program]
+            for first, end, rules in decoded
+            if first <= step[0] < end
+        }
+        worst = next((each for each in EFFECTS if each in wrong), "")
+        if worst and bytes(data) not in found and len(found) < number:
+            kinds[kind] += 1
+            found[bytes(data)] = Fault(program, kind, worst, old["initial_location"], bytes(data))
+    return list(found.values())
