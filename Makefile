@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables hostile fuzz lint clean
+.PHONY: demo test bench bench-tables sweep hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -19,6 +19,10 @@ bench: $(VENV)/ready $(PROGRAMS)
 # Another assembler, linker or readelf: make TOOLS='--readelf /path/to/readelf' bench-tables
 bench-tables: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/tables.py $(TOOLS)
+
+# Debian's own programs and libraries, fetched once; wants apt, not root. Some ten minutes.
+sweep: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/sweep.py
 
 # A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)

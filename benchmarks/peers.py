@@ -281,10 +281,11 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
     """
     m, dice, kinds = MACHINES[name], random.Random(seed), Counter[str]()
     programs = {program: prepared(name, program) for program in PROGRAMS}
+    functions = {program: fdes(data) for program, data in programs.items()}
     found: dict[bytes, Fault] = {}
-    for _ in range(1000 * number):
+    while len(found) < number:
         program, change = dice.choice(PROGRAMS), dice.choice((-16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16))
-        data, old = bytearray(programs[program]), dice.choice(fdes(programs[program]))
+        data, old = bytearray(programs[program]), dice.choice(functions[program])
         at = section(data, ".eh_frame")["sh_offset"] + old.offset
         place = dice.randrange(at + 17 + data[at + 16], at + 4 + old["length"])
         data[place] = (data[place] + change) % 256 if change else 0
@@ -306,3 +307,168 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
             kinds[kind] += 1
             found[bytes(data)] = Fault(program, kind, worst, old["initial_location"], bytes(data))
     return list(found.values())
+
+
+def gdb(name: str, path: str, record: bool = False) -> tuple[Answer, list[Any]]:
+    """Findings of gdb's own unwinder, and on demand the trace of the truth."""
+    m, server, socket, out = MACHINES[name], None, WORK / "socket", WORK / "out"
+    start, tool = "starti", "gdb" if name == "x86_64" else "gdb-multiarch"
+    for old in (socket, out):
+        old.unlink(missing_ok=True)
+    if name != "x86_64":
+        command = ["timeout", "600", f"qemu-{name}", "-g", str(socket), path]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        start = f"target remote {socket}"
+        while not socket.exists() and server.poll() is None:
+            time.sleep(0.01)
+    setup = ["set startup-with-shell off", "set trust-readonly-sections on", start]
+    setup[:0] = ["set backtrace past-main on", "set backtrace past-entry on"]
+    args = m._asdict() | {"setup": setup, "record": record, "out": str(out)}
+    (WORK / "step.py").write_text(GDB)
+    said = call(tool, "-nx", "-batch", "-x", "step.py", path, PEERS=json.dumps(args))
+    if server is not None:
+        server.wait()
+    if not out.exists():
+        raise RuntimeError(f"{tool} gave no answer: {said[-300:]}")
+    wrong, steps, seconds, trace = pickle.loads(out.read_bytes())
+    return ({(pc, "") for pc in wrong}, steps, seconds), trace
+
+
+def stepper(path: str, tool: str) -> Answer:
+    """Findings of a library that unwinds the stepped process."""
+    *found, end = call(f"./{tool}", path).splitlines()
+    _, steps, seconds = end.split()
+    return {(int(pc, 16), "") for pc in found}, int(steps), float(seconds)
+
+
+def eh_frame_check(path: str, script: str) -> Answer:
+    """The one finding at which that script stops, if there is any."""
+    said = call("gdb", "-nx", "-batch", "-ex", "py arg_verbose=False; arg_check_cs=False",
+                "-x", script, path)  # fmt: skip
+    found = re.findall(r"Mismatch at IP: (0x[0-9a-f]+)", said)
+    return {(int(pc, 16), "") for pc in found}, 0, 0
+
+
+def unwindlab(path: str, verb: str, *more: str) -> Answer:
+    """Findings of `unwindlab check` or `unwindlab sweep`, at their first addresses."""
+    command = [str(Path(sys.executable).with_name("unwindlab")), verb, "--table", "cfi"]
+    command += ["--jobs", "1"] if verb == "sweep" else []
+    report = json.loads(call(*command, "--format", "json", path, *more))
+    counted = report["guest"]["instructions"] if verb == "check" else report["coverage"]["reached"]
+    return {(int(f["start"], 16), f["verdict"]) for f in report["findings"]}, counted, 0
+
+
+def static(path: str, command: str) -> Answer:
+    """Lines in which a tool that does not run the program complains."""
+    lines = call(*command.split(), path).splitlines()
+    return {(0, line) for line in lines if re.search(STATIC[command], line)}, 0, 0
+
+
+def llvm_mc(name: str, path: str) -> Answer:
+    """What `llvm-mc --validate-cfi` says of the disassembly, with the table as directives."""
+    cpu = ["--mcpu=z16"] if name == "s390x" else []
+    text = call("llvm-objdump-22", "-d", "--no-show-raw-insn", *cpu, path)
+    code = {int(at, 16): what for at, what in re.findall(r"(?m)^ *([0-9a-f]+):\s+(.*)$", text)}
+    lines, places = ["target:"], [0]
+    for fde in fdes(Path(path).read_bytes()):
+        at, marks = fde["initial_location"], list[tuple[int, str]]()
+        inside = [a for a in code if at <= a < at + fde["address_range"]]
+        lines += [f"f{at:x}:", ".cfi_startproc"]
+        for each in fde.instructions:
+            what, args = each.opcode.name, [*each.args]
+            if what.startswith("advance_loc"):
+                at += args[0] * fde.cie["code_alignment_factor"]
+            elif re.match("(offset|def_cfa|restore|remember)(?!.*expr)", what):
+                args[1:] = [n * fde.cie["data_alignment_factor"] for n in args[1:]] if what == "offset" else args[1:]
+                marks.append((at, f".cfi_{what} {', '.join(map(str, args))}"))
+        for address in inside:
+            while marks and marks[0][0] <= address:
+                lines.append(marks.pop(0)[1])
+            what = re.sub(r"(?<![$#])\b0x[0-9a-f]{6,}( <[^>]*>)?", "target", code[address])
+            lines.append(re.sub(r"\s*(//|# |<unknown).*", "", what))
+            places += [address] * (len(lines) - len(places))
+        lines.append(".cfi_endproc")
+    (WORK / "program.s").write_text("\n".join(lines) + "\n")
+    command = ["--validate-cfi", "--filetype=null", f"--triple={name}-linux-gnu", "program.s"]
+    said = re.findall(r"(?m)^program.s:(\d+):\d+: error: (.*)$", call("llvm-mc-22", *command, *cpu))
+    return {(places[int(line) - 1], what) for line, what in said}, 0, 0
+
+
+def rate(name: str, verb: str) -> float:
+    """Instructions a second of unwindlab without its start: a longer run less a shorter one."""
+    short, long = ("work-musl-v3-O2", "1"), ("work-musl-v3-O2", "20")
+    if verb == "sweep":
+        short, long = ("leaves-v3-O2-nofp", ""), ("work-glibc-O2", "")
+    counts, times = [], [time.perf_counter()]
+    for program, argument in (short, long):
+        counts.append(unwindlab(str(BUILD / name / program), verb, *argument.split())[1])
+        times.append(time.perf_counter())
+    return (counts[1] - counts[0]) / (times[2] - 2 * times[1] + times[0])
+
+
+def build(tool: str, flags: str) -> str:
+    """Compile the stepper for one library; what is wrong, if it cannot be."""
+    (WORK / "step.c").write_text(STEPPER)
+    said = call("gcc", "-O2", "-o", tool, "step.c", *flags.split()) if shutil.which("gcc") else "no gcc"
+    return "" if (WORK / tool).exists() else said.strip().splitlines()[-1]
+
+
+def peers(name: str, script: str) -> Iterator[tuple[str, str, Callable[[str], Answer]]]:
+    """The peers for a machine: what it is called, why it is left out, how it is run."""
+    for verb in ("sweep", "check"):
+        yield f"unwindlab {verb}", "", lambda path, v=verb: unwindlab(path, v)
+    yield "gdb", "", lambda path: gdb(name, path)[0]
+    if name == "x86_64":
+        for tool, flags in LIBRARIES.items():
+            yield tool, build(tool, flags), lambda path, t=tool: stepper(path, t)
+        why = "" if script else "--eh-frame-check was not given"
+        yield "eh_frame_check.py", why, lambda path: eh_frame_check(path, script)
+    why = "" if shutil.which("llvm-mc-22") and shutil.which("llvm-objdump-22") else "no llvm 22"
+    yield "llvm-mc --validate-cfi", why, lambda path: llvm_mc(name, path)
+    for command in STATIC:
+        why = "" if shutil.which(command.split()[0]) else "not installed"
+        yield command, why, lambda path, c=command: static(path, c)
+
+
+def write(data: bytes) -> str:
+    """Put a program where every peer finds it under the same name."""
+    path = WORK / "program"
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+    path.chmod(0o755)
+    return str(path)
+
+
+def compare(name: str, options: argparse.Namespace) -> None:
+    """Plant faults for one machine, run its peers, print what they say."""
+    right, traces, table, bad = {}, {}, {}, 0
+    for program in PROGRAMS:
+        right[program] = prepared(name, program)
+        traces[program] = gdb(name, write(right[program]), record=True)[1]
+        functions = fdes(right[program])
+        table[program] = [(*row, f["initial_location"]) for f in functions for row in rows(f)]
+        bad += sum(effect(MACHINES[name], r, step) != "" for step in traces[program]
+                   for a, b, r, _ in table[program] if a <= step[0] < b)  # fmt: skip
+    faults = plant(name, traces, options.count, options.seed)
+    planted = Counter(each for fault in faults for each in (fault.kind, fault.effect))
+    total = sum(map(len, traces.values()))
+    print(f"\n## {name}\n\n{len(faults)} faults; the right tables are wrong at {bad} of {total:,} "
+          f"steps of the trace\n")  # fmt: skip
+    columns = [*EFFECTS, *KINDS]
+    print("| | found | " + " | ".join(f"{c} ({planted[c]})" for c in columns)
+          + " | false, right programs | false, copies | s a copy | instr./s | check is |")  # fmt: skip
+    print("|---" * (len(columns) + 7) + "|")
+    best = rate(name, "check")
+    for peer, why, run in peers(name, options.eh_frame_check):
+        if why:
+            print(f"| {peer} | left out: {why} |")
+            continue
+        found, elsewhere, steps, spent, base = Counter[str](), 0, 0, 0.0, {}
+        for program in PROGRAMS:
+            base[program] = run(write(right[program]))[0]
+        begin = time.perf_counter()
+        for fault in faults:
+            answer, did, seconds = run(write(fault.data))
+            steps, spent = steps + did, spent + seconds
+            owners = {owner(table[fault.program], a) for a, _ in answer - base[fault.program]}
+            ...

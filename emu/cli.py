@@ -196,7 +196,9 @@ def _sweep(options: argparse.Namespace) -> int:
 def _mutate(options: argparse.Namespace) -> int:
     from emu.report.mutate import mutate
 
-    return mutate(options.file, _sweep_options(options), options.format, options.output)
+    return mutate(
+        options.file, _sweep_options(options), options.format, options.output, options.by
+    )
 
 
 def _doctor(options: argparse.Namespace) -> int:
@@ -319,6 +321,10 @@ def _parser() -> argparse.ArgumentParser:
         "mutate", help="plant single faults in the table, and count those that a sweep sees"
     )
     _add_sweep_options(command)
+    command.add_argument(
+        "--by", choices=("sweep", "check"), default="sweep",
+        help="judge on every way through every function, or in a run of the program (sweep)",
+    )  # fmt: skip
     _add_output(command)
     command.set_defaults(run=_mutate)
 

@@ -107,6 +107,11 @@ class Session:
     # ---- running
 
     @property
+    def state(self) -> int:
+        """Address of the state block, for other hooks."""
+        return int(self._words.ctypes.data)
+
+    @property
     def executed(self) -> int:
         """Instructions that have got a verdict."""
         return int(self._words[s.EXECUTED])

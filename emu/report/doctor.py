@@ -111,7 +111,10 @@ def _compiled_code() -> Item:
 
         if not COMPILED:
             return Item(what, "", "unset NUMBA_DISABLE_JIT: the check exists compiled only")
-        for name in ("emu.machine.paging", "emu.unwind.walker", "emu.check.hook"):
+        for name in (
+            "emu.machine.paging", "emu.unwind.walker", "emu.check.hook",
+            "emu.sweep.paging", "emu.sweep.hook",
+        ):  # fmt: skip
             importlib.import_module(name)
         _compile_large()
         for arch in machines.ALL:

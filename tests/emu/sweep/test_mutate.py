@@ -1,5 +1,6 @@
 """Planted faults: what they are, which are seen, and that judging them is the same as having them."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,12 +9,15 @@ import pytest
 from arch import Row, by_name
 from emu.sweep.plant import Fault, entry_row, plant
 from emu.sweep.result import SweepOptions
+from emu.sweep.run import FaultyRun
 from emu.sweep.sweep import Sweep
 from emu.tables import FunctionRows
 from emu.unwind.lookup import RowTable
+from testprogs.unpack import Prebuilt
 
 FRAMES = Path(__file__).parents[2] / "data" / "sweep" / "frames"
 MACHINES = ("x86_64", "aarch64", "s390x")
+Programs = Mapping[tuple[str, str], Prebuilt]
 
 
 @pytest.mark.parametrize("table", ["sframe", "cfi"])
@@ -107,3 +111,15 @@ def test_faults_of_one_function() -> None:
     assert len(by_kind["cfa offset +8"]) == 2
     assert "ra lost" not in by_kind  # the return address has no register
     assert {p.row for p in by_kind["start late"][0].planted[1:]} == {row, pushed}
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_faults_are_judged_in_a_real_run(prebuilt: Programs, machine: str) -> None:
+    """By the check of a program that runs to its end: none that it meets is missed."""
+    run = FaultyRun(str(prebuilt[machine, "work-musl-v3-O2"].path), "sframe")
+    score = run.judge()
+    assert score.missed == 0
+    assert score.detected > 2000
+    assert score.unreached > 1000  # a run does not reach everything
+    for kind in ("cfa offset -8", "row dropped"):
+        assert score.by_kind[kind]["detected"] > 200
