@@ -14,7 +14,7 @@ from arch.descriptor import (
 )
 from arch.jump_tables import JumpTables
 from arch.row import UNKNOWN, CfaRule, RegRule, Row, RuleKind
-from arch.s390x_flow import S390X_FLOW, S390X_PADDING, S390X_STUBS
+from arch.s390x_flow import S390X_CRASHING, S390X_FLOW, S390X_PADDING, S390X_STUBS
 from arch.s390x_instructions import S390X_EXCEPTIONS, S390X_HANDLED
 from arch.s390x_relocations import S390X_RELOCATIONS
 
@@ -195,6 +195,7 @@ S390X = Arch(
         sp_offset=-SAVE_AREA,
         zero_ends=True,
     ),
+    crashing=S390X_CRASHING,
     jump_tables=JumpTables(
         loads={
             "lg": 8, "ag": 8, "bi": 8, "lgf": 4, "llgf": 4, "agf": 4, "l": 4, "ly": 4,

@@ -70,6 +70,7 @@ _REFUSED = (
 _VECTOR = "54 85 86 87 88 89 8b 9e 9f b0 b1 b2 b3 b8 ee ef"
 # The translator of Unicorn 2.1.4 crashes on this one: it must not even stand in memory.
 _CRASHING = "b316"  # sqxbr
+S390X_CRASHING = (bytes.fromhex(_CRASHING),)
 
 
 def _skip(opcodes: str, name: str) -> tuple[FlowEncoding, ...]:

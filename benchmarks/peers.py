@@ -15,9 +15,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from bisect import bisect_right
-from collections import Counter, defaultdict
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from io import BytesIO
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -25,9 +24,21 @@ from typing import Any, NamedTuple
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
+from testprogs.unpack import unpack
+
 PROGRAMS = ("flow-v3-O2-nofp", "frames-v3-O2-fp", "frames-v3-O0-fp", "leaves-v3-O2-nofp")
 BUILD, WORK = Path(__file__).parents[1] / "build/testprogs", Path(tempfile.mkdtemp())
-EFFECTS, LIMIT = ("CFA or RA", "FP", "other"), 600
+EFFECTS = ("CFA or RA", "FP", "other register")
+KINDS = ("CFA offset", "CFA register", "slot", "rule lost", "late or early")
+LIBRARIES = {"libunwind": "-lunwind-ptrace -lunwind-x86_64", "libdw": "-DLIBDW -ldw"}
+STATIC = {
+    "readelf --debug-dump=frames": "(?i)warning|error",
+    "eu-readelf --debug-dump=frames": "(?i)invalid|error|cannot",
+    "eu-elflint --gnu-ld": "^(?!No errors)",
+    "dwarfdump -F -kf": "DWARF CHECK|DW_DLE|ERROR",
+    "llvm-dwarfdump-22 --verify --eh-frame": "(?i)warning|error:",
+}
+"""Tools that do not run the program, and in which of their lines they complain."""
 
 
 class Machine(NamedTuple):
@@ -59,7 +70,9 @@ import gdb, json, os, pickle, re, time
 args = json.loads(os.environ["PEERS"])
 for line in args["setup"]:
     gdb.execute(line, to_string=True)
-names, sp_name, saved, bias = args["names"], args["sp"], args["saved"], args["bias"]
+names, bias = args["names"], args["bias"]
+sp_name, saved = names[args["sp"]], [names[n] for n in args["saved"]]
+link = names[args["ra"]] if args["ra"] < len(names) else ""
 memory, call = gdb.selected_inferior(), re.compile(args["call"].encode("latin-1"), re.S)
 stack, resumed, calls, wrong, trace, steps = [], set(), {}, set(), [], 0
 def value(frame, name):
@@ -90,7 +103,7 @@ while True:
     steps += 1
     if calls[pc]:
         frame, top = gdb.newest_frame(), memory.read_memory(sp - 8, 8).tobytes()
-        ra = value(frame, args["link"]) if args["link"] else int.from_bytes(top, "little")
+        ra = value(frame, link) if link else int.from_bytes(top, "little")
         if frame.pc() != ra:
             resumed.add(ra)
             stack.append((sp + bias, ra, kept))
@@ -181,7 +194,6 @@ int main(int argc, char **argv) {
 
 Answer = tuple[set[tuple[int, str]], int, float]
 """Findings (an address or 0, and a text), instructions looked at, seconds that these took."""
-Run = Callable[[str, str], Answer]
 
 
 class Fault(NamedTuple):
@@ -441,34 +453,74 @@ def write(data: bytes) -> str:
 
 def compare(name: str, options: argparse.Namespace) -> None:
     """Plant faults for one machine, run its peers, print what they say."""
-    right, traces, table, bad = {}, {}, {}, 0
+    m, right, traces, table, bad = MACHINES[name], {}, {}, {}, 0
     for program in PROGRAMS:
         right[program] = prepared(name, program)
         traces[program] = gdb(name, write(right[program]), record=True)[1]
         functions = fdes(right[program])
         table[program] = [(*row, f["initial_location"]) for f in functions for row in rows(f)]
-        bad += sum(effect(MACHINES[name], r, step) != "" for step in traces[program]
-                   for a, b, r, _ in table[program] if a <= step[0] < b)  # fmt: skip
+        for step in traces[program]:
+            fits = [rules for a, b, rules, _ in table[program] if a <= step[0] < b]
+            bad += any(effect(m, rules, step) for rules in fits)
     faults = plant(name, traces, options.count, options.seed)
+    total, best = sum(map(len, traces.values())), rate(name, "check")
+    print(f"\n{name}: {len(faults)} faults; the right tables are wrong at {bad} of {total:,} steps\n")
     planted = Counter(each for fault in faults for each in (fault.kind, fault.effect))
-    total = sum(map(len, traces.values()))
-    print(f"\n## {name}\n\n{len(faults)} faults; the right tables are wrong at {bad} of {total:,} "
-          f"steps of the trace\n")  # fmt: skip
-    columns = [*EFFECTS, *KINDS]
-    print("| | found | " + " | ".join(f"{c} ({planted[c]})" for c in columns)
-          + " | false, right programs | false, copies | s a copy | instr./s | check is |")  # fmt: skip
-    print("|---" * (len(columns) + 7) + "|")
-    best = rate(name, "check")
+    heads = ["found", *(f"{what} ({planted[what]})" for what in (*EFFECTS, *KINDS)), "false, right"]
+    line("", *heads, "false, copies", "s a copy", "instructions/s", "check/this")
+    line(*["---"] * (len(heads) + 5))
     for peer, why, run in peers(name, options.eh_frame_check):
         if why:
-            print(f"| {peer} | left out: {why} |")
+            line(peer, f"left out: {why}")
             continue
-        found, elsewhere, steps, spent, base = Counter[str](), 0, 0, 0.0, {}
-        for program in PROGRAMS:
-            base[program] = run(write(right[program]))[0]
-        begin = time.perf_counter()
+        base = {program: run(write(right[program]))[0] for program in PROGRAMS}
+        found, elsewhere, steps, spent, begin = Counter[str](), 0, 0, 0.0, time.perf_counter()
+
+        def owner(program: str, address: int) -> int:
+            fits = (f for a, b, _, f in table[program] if a <= address < b)  # noqa: B023
+            return next(fits, 0)
+
         for fault in faults:
             answer, did, seconds = run(write(fault.data))
             steps, spent = steps + did, spent + seconds
-            owners = {owner(table[fault.program], a) for a, _ in answer - base[fault.program]}
-            ...
+            new = {owner(fault.program, a) if a else fault.function for a, _ in answer - base[fault.program]}
+            hit = fault.function in new
+            found.update([fault.kind, fault.effect, "all"] if hit else [])
+            elsewhere += bool(new - {fault.function, 0})
+            if options.misses and not hit:
+                print(f"{peer} misses {fault[:3]} in {fault.function:#x}", file=sys.stderr)
+        copy = (time.perf_counter() - begin) / len(faults)
+        speed = steps / spent if spent else rate(name, peer.split()[1]) if "lab" in peer else 0
+        false = sum(not a or owner(program, a) > 0 for program in PROGRAMS for a, _ in base[program])
+        cells = [found["all"], *(found[what] for what in (*EFFECTS, *KINDS)), false, elsewhere]
+        cells += [f"{copy:.2f}", *([f"{speed:,.0f}", f"{best / speed:,.0f}"] if speed else ["", ""])]
+        line(peer, *cells)
+
+
+def line(*cells: object) -> None:
+    """One line of a table."""
+    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+
+
+def main() -> int:
+    """Every machine whose truth can be had here."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--machine", choices=MACHINES, action="append", help="(all)")
+    parser.add_argument("--count", type=int, default=64, help="faults for each machine (64)")
+    parser.add_argument("--seed", type=int, default=1, help="of the faults (1)")
+    parser.add_argument("--eh-frame-check", default="", metavar="FILE", help="that script")
+    parser.add_argument("--misses", action="store_true", help="name each on stderr")
+    options = parser.parse_args()
+    unpack()
+    for name in options.machine or MACHINES:
+        tools = ["gdb"] if name == "x86_64" else ["gdb-multiarch", f"qemu-{name}"]
+        missing = [tool for tool in tools if not shutil.which(tool)]
+        if missing:
+            print(f"\n{name}: left out, there is no {' and no '.join(missing)}")
+        else:
+            compare(name, options)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -77,6 +77,24 @@ class Sites:
             if is_stub_span(span):
                 self._mark_stubs(self.records[number], self.addresses[number], stubs)
 
+        for crashing in arch.crashing:
+            self._defuse(crashing)
+
+    def _defuse(self, crashing: bytes) -> None:
+        """Wipe instructions out of memory that the emulator must not even meet; all are SKIP."""
+        memory = self.placed.memory
+        for span, records, addresses in zip(
+            self.placed.spans, self.records, self.addresses, strict=True
+        ):
+            code = memory.read(span.start, span.end - span.start)
+            at = code.find(crashing)
+            while at >= 0:
+                place = int(np.searchsorted(addresses, span.start + at))
+                if place < len(addresses) and addresses[place] == span.start + at:
+                    size = int(records["size"][place])
+                    memory.write(span.start + at, bytes(size), force=True)
+                at = code.find(crashing, at + 1)
+
     # ---- look-ups
 
     def at(self, address: int) -> npt.NDArray[np.void] | None:
