@@ -24,12 +24,14 @@ from typing import Any, NamedTuple
 from elftools.dwarf.callframe import FDE
 from elftools.elf.elffile import ELFFile
 
-from testprogs.unpack import unpack
+from testprogs.unpack import DEFAULT_DESTINATION, unpack
 
 PROGRAMS = ("flow-v3-O2-nofp", "frames-v3-O2-fp", "frames-v3-O0-fp", "leaves-v3-O2-nofp")
-BUILD, WORK = Path(__file__).parents[1] / "build/testprogs", Path(tempfile.mkdtemp())
+WORK = Path(tempfile.mkdtemp(prefix="peers-"))
 EFFECTS = ("CFA or RA", "FP", "other register")
 KINDS = ("CFA offset", "CFA register", "slot", "rule lost", "late or early")
+CHANGES = (-16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16)
+"""Of the byte where a fault is planted; 0 makes it and the next one nops."""
 LIBRARIES = {"libunwind": "-lunwind-ptrace -lunwind-x86_64", "libdw": "-DLIBDW -ldw"}
 STATIC = {
     "readelf --debug-dump=frames": "(?i)warning|error",
@@ -38,7 +40,7 @@ STATIC = {
     "dwarfdump -F -kf": "DWARF CHECK|DW_DLE|ERROR",
     "llvm-dwarfdump-22 --verify --eh-frame": "(?i)warning|error:",
 }
-"""Tools that do not run the program, and in which of their lines they complain."""
+"""Tools that do not run the program, and what stands in the lines in which they complain."""
 
 
 class Machine(NamedTuple):
@@ -48,14 +50,14 @@ class Machine(NamedTuple):
     sp: int
     fp: int
     ra: int
-    saved: list[int]
+    saved: range | list[int]
     call: str
     bias: int = 0
     order: str = "<"
 
 
-_X86 = "rax rdx rcx rbx rsi rdi rbp rsp r8 r9 r10 r11 r12 r13 r14 r15".split()
-_X86_CALL = r"\xe8|[\x40-\x4f\x66\xf2\x3e]?\xff[\x10-\x17\x50-\x57\x90-\x97\xd0-\xd7]"
+_X86 = ["rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", *(f"r{n}" for n in range(8, 16))]
+_X86_CALL = r"\xe8|[\x40-\x4f\x3e]?\xff[\x10-\x17\x50-\x57\x90-\x97\xd0-\xd7]"
 _A64, _A64_CALL = [*(f"x{n}" for n in range(31)), "sp"], r"...[\x94-\x97]|.[\x00-\x03]\x3f\xd6"
 _S390, _S390_CALL = [f"r{n}" for n in range(16)], r"\xa7\xe5|\xc0\xe5|\x0d[\xe0-\xef]"
 MACHINES = {
@@ -68,7 +70,8 @@ MACHINES = {
 GDB = r"""
 import gdb, json, os, pickle, re, time
 args = json.loads(os.environ["PEERS"])
-for line in args["setup"]:
+past = [f"set backtrace past-{what} on" for what in ("main", "entry")]
+for line in (*past, "set startup-with-shell off", "set trust-readonly-sections on", args["start"]):
     gdb.execute(line, to_string=True)
 names, bias = args["names"], args["bias"]
 sp_name, saved = names[args["sp"]], [names[n] for n in args["saved"]]
@@ -208,15 +211,22 @@ class Fault(NamedTuple):
 
 def call(*command: str, **env: str) -> str:
     """All that a command writes; it runs beside the program."""
-    done = subprocess.run(
-        command, cwd=WORK, env=os.environ | env, timeout=600, text=True, errors="replace",
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
-    )  # fmt: skip
-    return done.stdout
+    pipe, both = subprocess.PIPE, os.environ | env
+    done = subprocess.run(command, cwd=WORK, env=both, timeout=600, stdout=pipe, stderr=pipe)
+    return (done.stdout + done.stderr).decode(errors="replace")
+
+
+def write(data: bytes) -> str:
+    """Put a program where every peer finds it under the same name."""
+    path = WORK / "program"
+    path.unlink(missing_ok=True)
+    path.write_bytes(data)
+    path.chmod(0o755)
+    return str(path)
 
 
 def section(data: bytes, name: str) -> Any:
-    """One section of an ELF file."""
+    """A section of an ELF file."""
     return ELFFile(BytesIO(data)).get_section_by_name(name)
 
 
@@ -231,17 +241,15 @@ def prepared(name: str, program: str) -> bytes:
 
     It takes the place of .sframe, which is not looked at here, in the file and in its segment.
     """
-    data, order = bytearray((BUILD / name / program).read_bytes()), MACHINES[name].order
-    frame, place = section(data, ".eh_frame"), section(data, ".sframe")
-    base, at = frame["sh_addr"], place["sh_addr"]
-    table = sorted((fde["initial_location"] - at, base + fde.offset - at) for fde in fdes(data))
-    head = struct.pack(order + "4BiI", 1, 0x1B, 3, 0x3B, base - at - 4, len(table))
+    data, order = (DEFAULT_DESTINATION / name / program).read_bytes(), MACHINES[name].order
+    frame, place = section(data, ".eh_frame")["sh_addr"], section(data, ".sframe")
+    at, offset = place["sh_addr"], place["sh_offset"]
+    table = sorted((fde["initial_location"] - at, frame + fde.offset - at) for fde in fdes(data))
+    head = struct.pack(order + "4BiI", 1, 0x1B, 3, 0x3B, frame - at - 4, len(table))
     head += b"".join(struct.pack(order + "2i", *entry) for entry in table)
-    data[place["sh_offset"] : place["sh_offset"] + len(head)] = head
-    for index in range(64, 64 + 56 * ELFFile(BytesIO(data)).num_segments(), 56):
-        if struct.unpack_from(order + "I", data, index)[0] == 0x6474E554:
-            struct.pack_into(order + "I", data, index, 0x6474E550)
-    return bytes(data)
+    data = data[:offset] + head + data[offset + len(head) :]
+    gnu_sframe, gnu_eh_frame = (struct.pack(order + "I", 0x6474E550 + n) for n in (4, 0))
+    return data.replace(gnu_sframe, gnu_eh_frame, 1)
 
 
 def rows(fde: Any) -> list[tuple[int, int, dict[Any, Any]]]:
@@ -254,89 +262,89 @@ def rows(fde: Any) -> list[tuple[int, int, dict[Any, Any]]]:
 def effect(m: Machine, rules: dict[Any, Any], step: Any) -> str:
     """What a row gets wrong at one step of the trace, as far as that can be told."""
     _, cfa, ra, kept, registers, window = step
-    if rules["cfa"].expr is not None or rules["cfa"].reg >= len(registers):
+    rule, wrong = rules["cfa"], set()
+    if rule.expr is not None or rule.reg >= len(registers):
         return ""
-    if registers[rules["cfa"].reg] + rules["cfa"].offset != cfa:
+    if registers[rule.reg] + rule.offset != cfa:
         return EFFECTS[0]
-    wrong = set()
     for register, wanted in {**dict(zip(m.saved, kept, strict=True)), m.ra: ra}.items():
         kind, value = rules[register].type if register in rules else "SAME_VALUE", wanted
         if kind == "OFFSET" and 0 <= 512 + rules[register].arg <= len(window) - 8:
             (value,) = struct.unpack_from(m.order + "Q", window, 512 + rules[register].arg)
         elif kind == "SAME_VALUE" and register < len(registers):
             value = registers[register]
-        if value != wanted:
-            wrong.add({m.ra: 0, m.fp: 1}.get(register, 2))
+        wrong |= {{m.ra: 0, m.fp: 1}.get(register, 2)} if value != wanted else set()
     return EFFECTS[min(wrong)] if wrong else ""
 
 
 def kind_of(old: Any, new: Any) -> str:
     """Which one instruction differs, and how; nothing if more or others do."""
-    before, after = ([(i.opcode.name, i.args) for i in f.instructions if i.args] for f in (old, new))
-    where = next((n for n, pair in enumerate(zip(before, after)) if pair[0] != pair[1]), -1)
-    (name, args), rest = before[where], after[where:]
-    if before[where + 1 :] == rest and name in ("offset", "def_cfa_offset", "def_cfa_register"):
+    a, b = ([(i.opcode.name, i.args) for i in fde.instructions if i.args] for fde in (old, new))
+    at = next((n for n, pair in enumerate(zip(a, b, strict=False)) if pair[0] != pair[1]), len(b))
+    (name, args), *others = a[at:] or [("", [])]
+    if others == b[at:] and name in ("offset", "def_cfa_offset", "def_cfa_register"):
         return "rule lost"
-    if before[where + 1 :] != rest[1:] or not rest or rest[0][0] != name:
+    if others != b[at + 1 :] or at == len(b) or b[at][0] != name:
         return ""
-    if name.startswith("def_cfa"):
-        moved = name == "def_cfa_offset" or args[0] == rest[0][1][0]
-        return "CFA offset" if moved else "CFA register"
-    return {"advance_loc": "late or early", "offset": "slot"}.get(name, "")
+    if name == "def_cfa":
+        return "CFA offset" if args[0] == b[at][1][0] else "CFA register"
+    known = {"advance_loc": "late or early", "offset": "slot", "def_cfa_offset": "CFA offset"}
+    return known.get(name, "CFA register" if name == "def_cfa_register" else "")
 
 
 def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> list[Fault]:
-    """Copies with one fault each, every one of which a row that was executed shows by the trace.
+    """Copies with one fault each, which a row shows at one step of the trace or more.
 
     A byte of a function's CFA instructions is changed, or two are made nops; what counts is
     that pyelftools then reads one instruction otherwise.
     """
-    m, dice, kinds = MACHINES[name], random.Random(seed), Counter[str]()
+    m, dice, kinds, found = MACHINES[name], random.Random(seed), Counter[str](), set[Fault]()
     programs = {program: prepared(name, program) for program in PROGRAMS}
     functions = {program: fdes(data) for program, data in programs.items()}
-    found: dict[bytes, Fault] = {}
     while len(found) < number:
-        program, change = dice.choice(PROGRAMS), dice.choice((-16, -8, -4, -2, -1, 0, 1, 2, 4, 8, 16))
+        program, change = dice.choice(PROGRAMS), dice.choice(CHANGES)
         data, old = bytearray(programs[program]), dice.choice(functions[program])
-        at = section(data, ".eh_frame")["sh_offset"] + old.offset
-        place = dice.randrange(at + 17 + data[at + 16], at + 4 + old["length"])
-        data[place] = (data[place] + change) % 256 if change else 0
-        data[place + 1] = data[place + 1] if change else 0
+        at = section(programs[program], ".eh_frame")["sh_offset"] + old.offset
+        place = dice.randrange(at + 17 + data[at + 16], at + 4 + old["length"] - 1)
+        data[place : place + 2] = (
+            (data[place] + change) % 256 * bool(change),
+            data[place + 1] * bool(change),
+        )
         try:
             new = next(fde for fde in fdes(bytes(data)) if fde.offset == old.offset)
             kind = kind_of(old, new)
-            decoded = rows(new) if kind and kinds[kind] < -(-number // 5) else []
+            decoded = rows(new) if kind and kinds[kind] * len(KINDS) < number else []
         except Exception:  # not readable any more
             continue
-        wrong = {
-            effect(m, rules, step)
-            for step in traces[program]
-            for first, end, rules in decoded
-            if first <= step[0] < end
-        }
-        worst = next((each for each in EFFECTS if each in wrong), "")
-        if worst and bytes(data) not in found and len(found) < number:
+        hits = ((r, s) for s in traces[program] for a, b, r in decoded if a <= s[0] < b)
+        wrong = {effect(m, rules, step) for rules, step in hits} - {""}
+        fault = Fault(
+            program,
+            kind,
+            min(wrong, key=EFFECTS.index, default=""),
+            old["initial_location"],
+            bytes(data),
+        )
+        if wrong and fault not in found:
             kinds[kind] += 1
-            found[bytes(data)] = Fault(program, kind, worst, old["initial_location"], bytes(data))
-    return list(found.values())
+            found.add(fault)
+    return sorted(found)
 
 
 def gdb(name: str, path: str, record: bool = False) -> tuple[Answer, list[Any]]:
     """Findings of gdb's own unwinder, and on demand the trace of the truth."""
-    m, server, socket, out = MACHINES[name], None, WORK / "socket", WORK / "out"
-    start, tool = "starti", "gdb" if name == "x86_64" else "gdb-multiarch"
+    server, socket, out, start = None, WORK / "socket", WORK / "out", "starti"
     for old in (socket, out):
         old.unlink(missing_ok=True)
     if name != "x86_64":
+        start = f"target remote {socket}"
         command = ["timeout", "600", f"qemu-{name}", "-g", str(socket), path]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        start = f"target remote {socket}"
         while not socket.exists() and server.poll() is None:
             time.sleep(0.01)
-    setup = ["set startup-with-shell off", "set trust-readonly-sections on", start]
-    setup[:0] = ["set backtrace past-main on", "set backtrace past-entry on"]
-    args = m._asdict() | {"setup": setup, "record": record, "out": str(out)}
+    args = MACHINES[name]._asdict() | {"start": start, "record": record, "out": str(out)}
     (WORK / "step.py").write_text(GDB)
+    tool = "gdb" if name == "x86_64" else "gdb-multiarch"
     said = call(tool, "-nx", "-batch", "-x", "step.py", path, PEERS=json.dumps(args))
     if server is not None:
         server.wait()
@@ -355,17 +363,16 @@ def stepper(path: str, tool: str) -> Answer:
 
 def eh_frame_check(path: str, script: str) -> Answer:
     """The one finding at which that script stops, if there is any."""
-    said = call("gdb", "-nx", "-batch", "-ex", "py arg_verbose=False; arg_check_cs=False",
-                "-x", script, path)  # fmt: skip
-    found = re.findall(r"Mismatch at IP: (0x[0-9a-f]+)", said)
+    options = ("-nx", "-batch", "-ex", "py arg_verbose = False", "-x", script)
+    found = re.findall(r"Mismatch at IP: (0x[0-9a-f]+)", call("gdb", *options, path))
     return {(int(pc, 16), "") for pc in found}, 0, 0
 
 
 def unwindlab(path: str, verb: str, *more: str) -> Answer:
     """Findings of `unwindlab check` or `unwindlab sweep`, at their first addresses."""
     command = [str(Path(sys.executable).with_name("unwindlab")), verb, "--table", "cfi"]
-    command += ["--jobs", "1"] if verb == "sweep" else []
-    report = json.loads(call(*command, "--format", "json", path, *more))
+    command += ["--format", "json", *(["--jobs", "1"] if verb == "sweep" else []), path, *more]
+    report = json.loads(call(*command))
     counted = report["guest"]["instructions"] if verb == "check" else report["coverage"]["reached"]
     return {(int(f["start"], 16), f["verdict"]) for f in report["findings"]}, counted, 0
 
@@ -391,7 +398,7 @@ def llvm_mc(name: str, path: str) -> Answer:
             if what.startswith("advance_loc"):
                 at += args[0] * fde.cie["code_alignment_factor"]
             elif re.match("(offset|def_cfa|restore|remember)(?!.*expr)", what):
-                args[1:] = [n * fde.cie["data_alignment_factor"] for n in args[1:]] if what == "offset" else args[1:]
+                args[1:] = [n * (-8 if what == "offset" else 1) for n in args[1:]]
                 marks.append((at, f".cfi_{what} {', '.join(map(str, args))}"))
         for address in inside:
             while marks and marks[0][0] <= address:
@@ -408,102 +415,98 @@ def llvm_mc(name: str, path: str) -> Answer:
 
 def rate(name: str, verb: str) -> float:
     """Instructions a second of unwindlab without its start: a longer run less a shorter one."""
-    short, long = ("work-musl-v3-O2", "1"), ("work-musl-v3-O2", "20")
-    if verb == "sweep":
-        short, long = ("leaves-v3-O2-nofp", ""), ("work-glibc-O2", "")
-    counts, times = [], [time.perf_counter()]
-    for program, argument in (short, long):
-        counts.append(unwindlab(str(BUILD / name / program), verb, *argument.split())[1])
-        times.append(time.perf_counter())
-    return (counts[1] - counts[0]) / (times[2] - 2 * times[1] + times[0])
+    runs = [("leaves-v3-O2-nofp", ""), ("work-glibc-O2", "")]
+    if verb == "check":
+        runs = [("work-musl-v3-O2", "1"), ("work-musl-v3-O2", "100")]
+    least: dict[int, float] = {}
+    for program, argument in runs * 3:
+        begin = time.perf_counter()
+        count = unwindlab(str(DEFAULT_DESTINATION / name / program), verb, *argument.split())[1]
+        least[count] = min(time.perf_counter() - begin, least.get(count, 600))
+    short, long = sorted(least)
+    return (long - short) / (least[long] - least[short])
 
 
-def build(tool: str, flags: str) -> str:
-    """Compile the stepper for one library; what is wrong, if it cannot be."""
-    (WORK / "step.c").write_text(STEPPER)
-    said = call("gcc", "-O2", "-o", tool, "step.c", *flags.split()) if shutil.which("gcc") else "no gcc"
-    return "" if (WORK / tool).exists() else said.strip().splitlines()[-1]
-
-
-def peers(name: str, script: str) -> Iterator[tuple[str, str, Callable[[str], Answer]]]:
-    """The peers for a machine: what it is called, why it is left out, how it is run."""
-    for verb in ("sweep", "check"):
-        yield f"unwindlab {verb}", "", lambda path, v=verb: unwindlab(path, v)
-    yield "gdb", "", lambda path: gdb(name, path)[0]
+def peers(name: str, script: str) -> Iterator[tuple[str, str, Callable[..., Answer], list[str]]]:
+    """The peers for a machine: name, why it is left out, how it is run and with what."""
+    yield "unwindlab sweep", "", unwindlab, ["sweep"]
+    yield "unwindlab check", "", unwindlab, ["check"]
+    yield "gdb", "", lambda path: gdb(name, path)[0], []
     if name == "x86_64":
+        (WORK / "step.c").write_text(STEPPER)
         for tool, flags in LIBRARIES.items():
-            yield tool, build(tool, flags), lambda path, t=tool: stepper(path, t)
+            said = call("sh", "-c", f"gcc -O2 -o {tool} step.c {flags}").strip()
+            yield tool, "" if (WORK / tool).exists() else said.splitlines()[-1], stepper, [tool]
         why = "" if script else "--eh-frame-check was not given"
-        yield "eh_frame_check.py", why, lambda path: eh_frame_check(path, script)
+        yield "eh_frame_check.py", why, eh_frame_check, [script]
     why = "" if shutil.which("llvm-mc-22") and shutil.which("llvm-objdump-22") else "no llvm 22"
-    yield "llvm-mc --validate-cfi", why, lambda path: llvm_mc(name, path)
+    yield "llvm-mc-22 --validate-cfi", why, lambda path: llvm_mc(name, path), []
     for command in STATIC:
         why = "" if shutil.which(command.split()[0]) else "not installed"
-        yield command, why, lambda path, c=command: static(path, c)
+        yield command, why, static, [command]
 
 
-def write(data: bytes) -> str:
-    """Put a program where every peer finds it under the same name."""
-    path = WORK / "program"
-    path.unlink(missing_ok=True)
-    path.write_bytes(data)
-    path.chmod(0o755)
-    return str(path)
+def owner(functions: list[Any], address: int) -> int:
+    """The start of the function that an address belongs to, or 0."""
+    starts = ((fde["initial_location"], fde["address_range"]) for fde in functions)
+    return next((start for start, size in starts if start <= address < start + size), 0)
+
+
+def line(*cells: object) -> str:
+    """One line of a table."""
+    return "| " + " | ".join(map(str, cells)) + " |"
 
 
 def compare(name: str, options: argparse.Namespace) -> None:
     """Plant faults for one machine, run its peers, print what they say."""
-    m, right, traces, table, bad = MACHINES[name], {}, {}, {}, 0
+    m, right, traces, bad = MACHINES[name], {}, {}, 0
+    functions = {program: fdes(prepared(name, program)) for program in PROGRAMS}
     for program in PROGRAMS:
         right[program] = prepared(name, program)
         traces[program] = gdb(name, write(right[program]), record=True)[1]
-        functions = fdes(right[program])
-        table[program] = [(*row, f["initial_location"]) for f in functions for row in rows(f)]
+        table = [row for fde in functions[program] for row in rows(fde)]
         for step in traces[program]:
-            fits = [rules for a, b, rules, _ in table[program] if a <= step[0] < b]
-            bad += any(effect(m, rules, step) for rules in fits)
+            bad += any(effect(m, rules, step) for a, b, rules in table if a <= step[0] < b)
     faults = plant(name, traces, options.count, options.seed)
-    total, best = sum(map(len, traces.values())), rate(name, "check")
-    print(f"\n{name}: {len(faults)} faults; the right tables are wrong at {bad} of {total:,} steps\n")
+    best, total = rate(name, "check"), sum(map(len, traces.values()))
+    print(
+        f"\n{name}: {len(faults)} faults. The right rows are wrong at {bad} of {total:,} steps.\n"
+    )
     planted = Counter(each for fault in faults for each in (fault.kind, fault.effect))
-    heads = ["found", *(f"{what} ({planted[what]})" for what in (*EFFECTS, *KINDS)), "false, right"]
-    line("", *heads, "false, copies", "s a copy", "instructions/s", "check/this")
-    line(*["---"] * (len(heads) + 5))
-    for peer, why, run in peers(name, options.eh_frame_check):
+    heads = [f"{what} ({planted[what]})" for what in (*EFFECTS, *KINDS)]
+    ends = ["false, right", "false, copies", "s a copy", "instructions/s", "check/this"]
+    print(line("", "found", *heads[:3], *ends), line(*["---"] * 10), sep="\n")
+    second = [line("found of each kind", *heads[3:]), line(*["---"] * 6)]
+    for peer, why, run, more in peers(name, options.eh_frame_check):
         if why:
-            line(peer, f"left out: {why}")
+            print(line(peer, f"left out: {why}"))
             continue
-        base = {program: run(write(right[program]))[0] for program in PROGRAMS}
+        base = {program: run(write(right[program]), *more)[0] for program in PROGRAMS}
+        false = sum(
+            not a or owner(functions[p], a) > 0 for p, said in base.items() for a, _ in said
+        )
         found, elsewhere, steps, spent, begin = Counter[str](), 0, 0, 0.0, time.perf_counter()
-
-        def owner(program: str, address: int) -> int:
-            fits = (f for a, b, _, f in table[program] if a <= address < b)  # noqa: B023
-            return next(fits, 0)
-
         for fault in faults:
-            answer, did, seconds = run(write(fault.data))
+            answer, did, seconds = run(write(fault.data), *more)
             steps, spent = steps + did, spent + seconds
-            new = {owner(fault.program, a) if a else fault.function for a, _ in answer - base[fault.program]}
-            hit = fault.function in new
-            found.update([fault.kind, fault.effect, "all"] if hit else [])
-            elsewhere += bool(new - {fault.function, 0})
-            if options.misses and not hit:
-                print(f"{peer} misses {fault[:3]} in {fault.function:#x}", file=sys.stderr)
-        copy = (time.perf_counter() - begin) / len(faults)
-        speed = steps / spent if spent else rate(name, peer.split()[1]) if "lab" in peer else 0
-        false = sum(not a or owner(program, a) > 0 for program in PROGRAMS for a, _ in base[program])
-        cells = [found["all"], *(found[what] for what in (*EFFECTS, *KINDS)), false, elsewhere]
-        cells += [f"{copy:.2f}", *([f"{speed:,.0f}", f"{best / speed:,.0f}"] if speed else ["", ""])]
-        line(peer, *cells)
-
-
-def line(*cells: object) -> None:
-    """One line of a table."""
-    print("| " + " | ".join(map(str, cells)) + " |", flush=True)
+            places = [address or fault.function for address, _ in answer - base[fault.program]]
+            owners = {owner(functions[fault.program], place) for place in places}
+            elsewhere += bool(owners - {fault.function, 0})
+            if fault.function in owners:
+                found.update([fault.kind, fault.effect, ""])
+            elif options.misses:
+                print(peer, "misses", *fault[:3], hex(fault.function), file=sys.stderr)
+        cells = [f"{(time.perf_counter() - begin) / len(faults):.2f}"]
+        if spent or more in (["sweep"], ["check"]):
+            speed = steps / spent if spent else rate(name, more[0])
+            cells += [f"{speed:,.0f}", f"{best / speed:,.1f}"]
+        print(line(peer, *(found[what] for what in ("", *EFFECTS)), false, elsewhere, *cells))
+        second.append(line(peer, *(found[what] for what in KINDS)))
+    print("\n" + "\n".join(second), flush=True)
 
 
 def main() -> int:
-    """Every machine whose truth can be had here."""
+    """Every machine for which the truth can be had here."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--machine", choices=MACHINES, action="append", help="(all)")
     parser.add_argument("--count", type=int, default=64, help="faults for each machine (64)")
@@ -519,6 +522,7 @@ def main() -> int:
             print(f"\n{name}: left out, there is no {' and no '.join(missing)}")
         else:
             compare(name, options)
+    shutil.rmtree(WORK)
     return 0
 
 

@@ -7,26 +7,20 @@ import numpy.typing as npt
 
 from arch import Arch
 from emu.check import state as s
-from emu.check.state import lazy_bytes
 from emu.machine.engine import EngineStop
 from emu.sweep import state as w
+from emu.sweep.block import Block
 from emu.sweep.entries import Entrance, Entry
 from emu.sweep.hook import sweep_hook
 from emu.sweep.indirect import IndirectJumps
 from emu.sweep.items import bring_back, pop
 from emu.sweep.operands import Operands
 from emu.sweep.repair import WildStores
-from emu.sweep.room import RETURN_ADDRESS, Room
-from emu.sweep.sites import Sites, row_keeps
+from emu.sweep.room import Room
+from emu.sweep.sites import Sites
 from emu.sweep.steer import return_from_call
-from emu.truth import shadow
-from emu.truth.shadow import ShadowStacks
-from emu.unwind.step import RESULT_WORDS
 from emu.verdict import Verdict
 
-_REGISTER_FILE = 128
-_ITEMS_BYTES = 64 << 20
-_NODES = 1 << 16
 _STEPS = 4_000_000
 """Instructions that the ways through one function may take."""
 _FAULTS = 1000
@@ -63,17 +57,14 @@ class Explorer:
         self.room, self.sites = room, sites
         self.arch: Arch = room.arch
         self.engine = room.engine
-        self.words: npt.NDArray[np.int64] = np.zeros(w.WORDS, np.int64)
-        self.shadow = ShadowStacks(self.arch, room.entry_sp, room.stack_high, s.EVENT_BYTES)
+        self._block = Block(room, sites, pads)
+        self.words = self._block.words
         self.candidates: list[Candidate] = []
         self.faults: dict[int, str] = {}
         """Instructions that the emulator could not execute, by runtime address."""
         self.cut: dict[int, str] = {}
         """Functions that could not be followed to the end, by their start."""
-        self._pads = np.array(pads, np.int64)
-        self._states: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
         self._entered = 0
-        self._fill()
         operands = Operands(self.arch)
         self.indirect = IndirectJumps(self, operands)
         self.stores = WildStores(self, operands)
@@ -83,7 +74,7 @@ class Explorer:
     @property
     def block(self) -> int:
         """Address of the state block."""
-        return int(self.words.ctypes.data)
+        return self._block.address
 
     def explore(self, pc: int, tag: int, how: Entry) -> None:
         """Follow every way from an address.
@@ -107,18 +98,10 @@ class Explorer:
         self._entered += 1
         words[w.EPOCH] = self._entered
         words[w.ORDER] = order
-        words[w.TOP] = 0
-        words[w.ITEMS] = self._items.ctypes.data
-        words[w.HISTORY] = 0
-        words[w.HISTORY_NEXT] = self._history.ctypes.data
-        words[w.NODE] = words[w.NODE_COUNT] = 0
-        words[w.MODE] = w.CLEAN
-        words[w.CANDIDATE] = words[w.RECENT_COUNT] = words[w.FREE_LEFT] = 0
-        words[w.NEW_BLOCK] = 1
+        self._block.clear(how is not Entry.BOTTOM)
         words[w.TAG] = tag
         words[w.CURRENT] = self.sites.function_at(pc)
         words[w.STEP_LIMIT] = words[s.EXECUTED] + _STEPS
-        self.shadow.words[shadow.DEPTH] = how is not Entry.BOTTOM
         self._root = pc
         self._new = 0
         self._run(pc)
@@ -199,12 +182,10 @@ class Explorer:
             return False
         tag = int(self.words[w.TAG])
         self.candidates.append(
-            Candidate(pc, self._root, verdict, tag, self._decisions(), reason)
+            Candidate(pc, self._root, verdict, tag, self._block.decisions(), reason)
         )
         number = len(self.candidates)
-        if number >= len(self._states):
-            self._states = np.concatenate([self._states, np.zeros_like(self._states)])
-            self.words[w.CANDIDATES] = self._states.ctypes.data
+        self._block.make_room(number)
         self.words[w.CANDIDATE] = number
         self.words[w.MODE] = w.TAINTED
         return True
@@ -225,105 +206,12 @@ class Explorer:
 
     def hand_over(self) -> None:
         """The path has given its frame to another function, or to another stack."""
-        self._states[int(self.words[w.CANDIDATE])] |= w.HANDED_OVER
-
-    def _decisions(self) -> tuple[int, ...]:
-        taken: list[int] = []
-        node = int(self.words[w.NODE])
-        while node and len(taken) < 64:
-            taken.append(int(self._nodes[node, 0]))
-            node = int(self._nodes[node, 1])
-        return tuple(reversed(taken))
+        self._block.states[int(self.words[w.CANDIDATE])] |= w.HANDED_OVER
 
     def state_of(self, candidate: int) -> int:
         """w.CONFIRMED and w.HANDED_OVER bits of a candidate, from 1."""
-        return int(self._states[candidate])
+        return int(self._block.states[candidate])
 
     def events(self) -> npt.NDArray[np.void]:
         """All events; entry 0 is not used."""
-        count = int(self.words[s.EVENT_COUNT]) + 1
-        return self._events[: s.EVENT_BYTES * count].view(s.EVENT)
-
-    # ---- set-up
-
-    def _fill(self) -> None:
-        arch, words, room, sites = self.arch, self.words, self.room, self.sites
-        engine = self.engine
-        every = [*arch.registers, *arch.saved_only]
-        numbers = np.zeros(_REGISTER_FILE, np.int64)
-        places = np.zeros(_REGISTER_FILE, np.int64)
-        found = engine.register_addresses()
-        for register in every:
-            numbers[register.dwarf] = register.emulator
-            places[register.dwarf] = found.get(register.dwarf, 0)
-        values = room.entry_registers()
-        frame = self.shadow.words[shadow.FRAMES]
-        np.frombuffer(self.shadow._memory, np.int64, 4)[:3] = (  # the only frame
-            RETURN_ADDRESS, room.cfa, values[arch.fp],
-        )  # fmt: skip
-        assert frame
-        saved = sites.rules.registers
-        clobbered = [
-            r.dwarf
-            for r in arch.registers
-            if r.dwarf not in (*arch.callee_saved, arch.sp, arch.ra)
-        ]
-        result = next(r.dwarf for r in arch.registers if r.emulator == arch.syscall.result)
-        self._item_memory, self._items = lazy_bytes(_ITEMS_BYTES)
-        self._history_memory, self._history = lazy_bytes(_ITEMS_BYTES)
-        self._nodes: npt.NDArray[np.int64] = np.zeros((_NODES, 2), np.int64)
-        self._event_memory, self._events = lazy_bytes(s.EVENT_BYTES * s.EVENT_CAPACITY_DEFAULT)
-        self._heads: npt.NDArray[np.int32] = np.zeros(s.HEAD_COUNT, np.int32)
-        kept: list[npt.NDArray[np.generic]] = []
-
-        def array(data: object, kind: type) -> int:
-            kept.append(np.array(data, kind))
-            return int(kept[-1].ctypes.data)
-
-        self._kept = kept
-        for word, value in (
-            (s.ENGINE, engine.handle), (s.STOP, engine.function("uc_emu_stop")),
-            (s.REG_READ, engine.function("uc_reg_read")),
-            (s.MEMORY, room.memory.header.ctypes.data), (s.SWAP, arch.byte_order == "big"),
-            (s.TRUTH, self.shadow.block), (s.REGISTERS, array([0] * _REGISTER_FILE, np.int64)),
-            (s.REGISTER_PLACES, array(places, np.int64)),
-            (s.REGISTER_NUMBERS, array(numbers, np.int64)),
-            (s.EVENTS, self._events.ctypes.data), (s.EVENT_CAPACITY, s.EVENT_CAPACITY_DEFAULT),
-            (s.HEADS, self._heads.ctypes.data), (s.RESULT, array([0] * RESULT_WORDS, np.int64)),
-            (w.SPANS, sites.block.ctypes.data), (w.SPAN, sites.block.ctypes.data),
-            (w.SPAN_COUNT, len(sites.records)), (w.ROWS, sites.table.rows_address),
-            (w.ENTRY_SP, room.entry_sp),
-            (w.ENTRY_RA, RETURN_ADDRESS),
-            (w.RA_MASK, _signed(arch.ra_sign_mask)),
-            (w.WRITE_PC, engine.function("uc_reg_write")), (w.PC_NUMBER, arch.pc_emulator),
-            (w.STACK_LOW, room.stack_low), (w.STACK_HIGH, room.stack_high),
-            (w.STACK_HOST, room.stack_host), (w.CALLER_SP, room.cfa + arch.sp_offset),
-            (w.ITEMS_END, self._items.ctypes.data + _ITEMS_BYTES),
-            (w.HISTORY_END, self._history.ctypes.data + _ITEMS_BYTES),
-            (w.CANDIDATES, self._states.ctypes.data), (w.NODES, self._nodes.ctypes.data),
-            (w.NODE_CAPACITY, _NODES), (w.CLOBBERED, array(clobbered, np.uint8)),
-            (w.CLOBBERED_COUNT, len(clobbered)), (w.KEEPS, array(row_keeps(sites.table), np.int64)),
-            (w.SET_KEEPS, array(sites.rules.named, np.int64)),
-            (w.SAVED, array(saved, np.uint8)), (w.SAVED_COUNT, len(saved)),
-            (w.SAVED_TRUTH, array([values[number] for number in saved], np.int64)),
-            (w.SAVED_RULES, sites.rules.array.ctypes.data), (w.RESULT_NUMBER, result),
-            (w.RA_NUMBER, arch.ra if arch.ra_in_register else -1), (w.SP_NUMBER, arch.sp),
-            (w.FP_NUMBER, arch.fp), (w.RECENT, array([0] * (2 * w.RECENT_SIZE), np.int64)),
-            (w.FREE_ITEM, array([0] * (w.ITEM_LIMIT // 8), np.int64)),
-            (w.PADS, self._pads.ctypes.data),
-            (w.ALL, array([r.dwarf for r in every], np.uint8)), (w.ALL_COUNT, len(every)),
-        ):  # fmt: skip
-            words[word] = value
-        mutants = sites.mutants
-        if mutants is not None:
-            words[w.FAULTS] = mutants.entries.ctypes.data
-            words[w.FAULT_ROWS] = mutants.rows.ctypes.data
-            words[w.FAULT_SETS] = mutants.sets.ctypes.data
-            words[w.OUTCOMES] = mutants.outcomes.ctypes.data
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >> 63 else value
-
-
-__all__ = ["Candidate", "Explorer", "bring_back"]
+        return self._block.events()

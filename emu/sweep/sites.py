@@ -1,20 +1,21 @@
 """Every instruction of the file, with all that is known of it before anything executes."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
-from arch import Arch, RuleKind
+from arch import Arch
 from arch.flow import Flow
-from emu.cfi.saved import SavedRows, SavedRule
+from emu.cfi.saved import SavedRows
 from emu.sweep import state as w
 from emu.sweep.instructions import Instructions, decode
 from emu.sweep.mutants import Mutants
 from emu.sweep.place import CodeSpan, Placed
-from emu.sweep.plant import Fault, RuleSet, entry_row
+from emu.sweep.plant import Fault, entry_row
+from emu.sweep.rules import Rules
 from emu.sweep.stubs import Stubs, is_stub_span
 from emu.unwind.lookup import RowTable, look_up_all, lookup
 
@@ -64,7 +65,7 @@ class Sites:
         self._bottoms = np.array([self._is_bottom(f) for f in self.functions], bool)
         wanted = entry_row(arch)
         self.entry_code = table.rows.index(wanted) if wanted in table.rows else -(1 << 30)
-        self.rules = _Rules(arch, saved)
+        self.rules = Rules(arch, saved)
         self.mutants: Mutants | None = None
         self.stub_jumps: set[int] = set()
         """Indirect jumps of procedure linkage tables."""
@@ -273,79 +274,3 @@ class Sites:
                 self.records[position[0]]["pads"][position[1]] = len(lists)
                 lists += [*places, 0]
         return lists
-
-
-class _Rules:
-    """Sets of rules of callee-saved registers other than FP, in the form of the compiled check."""
-
-    def __init__(self, arch: Arch, saved: Sequence[SavedRows]) -> None:
-        self.registers = tuple(number for number in arch.callee_saved if number != arch.fp)
-        self._places = {number: index for index, number in enumerate(self.registers)}
-        sets: dict[tuple[SavedRule, ...], int] = {(): 0}
-        starts: list[int] = []
-        codes: list[int] = []
-        self.frames = sorted(saved, key=lambda rows: rows.start)
-        for one in self.frames:
-            for offset, rules in zip(one.starts, one.rules, strict=True):
-                if 0 <= offset < one.size:
-                    starts.append(one.start + offset)
-                    codes.append(sets.setdefault(rules, len(sets)))
-            starts.append(one.start + one.size)
-            codes.append(-1)
-        order = np.argsort(np.array(starts, np.int64), kind="stable")
-        self._starts = np.array(starts, np.int64)[order]
-        self._codes = np.array(codes, np.int32)[order]
-        self.array: npt.NDArray[np.int64] = np.zeros(
-            (len(sets), len(self.registers), w.RULE_WORDS), np.int64
-        )
-        self._sets = sets
-        self.named: list[int] = []
-        """Registers that each set's values rest on, as bits."""
-        for rules in sets:
-            mask = 0
-            for rule in rules:
-                place = self._places.get(rule.register)
-                if place is None:
-                    continue
-                how = rule.rule
-                self.array[sets[rules], place] = (how.kind, how.register, how.offset)
-                if how.kind in (RuleKind.REGISTER, RuleKind.AT_REGISTER) and how.register < 63:
-                    mask |= 1 << how.register
-            self.named.append(mask)
-
-    def spans(self) -> Iterator[tuple[int, list[tuple[int, int, RuleSet]]]]:
-        """(start of a function, (start, end, set) of its stretches that have rules)."""
-        for one in self.frames:
-            ends = [*one.starts[1:], one.size]
-            found = []
-            for low, high, rules in zip(one.starts, ends, one.rules, strict=True):
-                if rules:
-                    rows = self.array[self._sets[rules]].tolist()
-                    found.append((one.start + low, one.start + high, tuple(map(tuple, rows))))
-            yield one.start, found
-
-    def at(self, addresses: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
-        """The set that holds at each address; -1: none."""
-        if not len(self._starts):
-            return np.full(len(addresses), -1, np.int32)
-        found = np.searchsorted(self._starts, addresses, "right") - 1
-        return np.where(found >= 0, self._codes[found], -1).astype(np.int32)
-
-
-def row_keeps(table: RowTable) -> npt.NDArray[np.int64]:
-    """Registers that each row's values rest on, as bits: a call leaves them alone.
-
-    Assembly helpers with a convention of their own keep more registers than the ABI says, and
-    code that relies on it says so in its rows.
-    """
-    keeps = np.zeros(len(table.rows) + 1, np.int64)
-    for number, row in enumerate(table.rows):
-        named = [] if row.outermost else [row.cfa.register]
-        for rule in (row.ra, row.fp):
-            if rule.kind in (RuleKind.REGISTER, RuleKind.AT_REGISTER):
-                named.append(rule.register)
-        for register in named:
-            if 0 <= register < 63:
-                keeps[number] |= 1 << register
-    return keeps
-

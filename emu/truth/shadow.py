@@ -292,6 +292,15 @@ class ShadowStacks:
         """Address of the block; valid as long as this object."""
         return int(self.words.ctypes.data)
 
+    def push(self, ra: int, cfa: int, fp: int) -> None:
+        """Put a frame on the current stack: where truth is known without a run."""
+        depth = int(self.words[DEPTH])
+        offset = int(self.words[FRAMES]) - self._bytes.ctypes.data + FRAME_BYTES * depth
+        frame = self._bytes[offset : offset + FRAME_BYTES].view(np.int64)
+        for at, value in ((RA, ra), (CFA, cfa), (FP, fp)):
+            frame[at // 8] = value
+        self.words[DEPTH] = depth + 1
+
     def frames(self) -> list[tuple[int, int, int]]:
         """(return address, CFA, caller's FP) of the current stack, innermost first."""
         depth = int(self.words[DEPTH])
