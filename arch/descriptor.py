@@ -216,6 +216,8 @@ class Arch:
     back_chain_row: Row | None = None
     ra_sign_mask: int = 0
     """Bits of a user address that hold a signature."""
+    reserved: tuple[int, ...] = ()
+    """DWARF numbers of registers that a call leaves alone, though the ABI saves them nowhere."""
     crashing: tuple[bytes, ...] = ()
     """Beginnings of instructions that end the emulator when it only translates them."""
     signal_frame: SignalFrame | None = None

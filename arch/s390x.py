@@ -198,7 +198,7 @@ S390X = Arch(
     crashing=S390X_CRASHING,
     jump_tables=JumpTables(
         loads={
-            "lg": 8, "ag": 8, "bi": 8, "lgf": 4, "llgf": 4, "agf": 4, "l": 4, "ly": 4,
+            "lg": 8, "ag": 8, "ld": 8, "bi": 8, "lgf": 4, "llgf": 4, "agf": 4, "l": 4, "ly": 4,
             "lgh": 2, "llgh": 2, "lh": 2, "lhy": 2, "llh": 2,
             "lgb": 1, "llgc": 1, "llc": 1, "lb": 1,
         },

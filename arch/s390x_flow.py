@@ -160,7 +160,7 @@ S390X_FLOW = (
     _flow(Flow.BRANCH_INDIRECT, "c6 00", "exrl %r0"),
     # The instruction at the operand gets its length from a register.
     _flow(Flow.SKIP, "44", "ex"),
-    _flow(Flow.SKIP, "c6 00", "exrl", "ff 0f"),
+    _flow(Flow.SKIP, "c6 00", "exrl", "ff 0f", _RI32),
     _flow(Flow.SYSCALL, "0a", "svc"),
     _flow(Flow.HALT, "00", "none, for good"),
     _flow(Flow.HALT, "01 ff", "trap2"),

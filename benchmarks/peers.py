@@ -301,7 +301,7 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
     m, dice, kinds, found = MACHINES[name], random.Random(seed), Counter[str](), set[Fault]()
     programs = {program: prepared(name, program) for program in PROGRAMS}
     functions = {program: fdes(data) for program, data in programs.items()}
-    while len(found) < number:
+    for _ in range(1000 * number):
         program, change = dice.choice(PROGRAMS), dice.choice(CHANGES)
         data, old = bytearray(programs[program]), dice.choice(functions[program])
         at = section(programs[program], ".eh_frame")["sh_offset"] + old.offset
@@ -313,7 +313,7 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
         try:
             new = next(fde for fde in fdes(bytes(data)) if fde.offset == old.offset)
             kind = kind_of(old, new)
-            decoded = rows(new) if kind and kinds[kind] * len(KINDS) < number else []
+            decoded = rows(new) if kind and kinds[kind] * len(KINDS) < number > len(found) else []
         except Exception:  # not readable any more
             continue
         hits = ((r, s) for s in traces[program] for a, b, r in decoded if a <= s[0] < b)
@@ -361,11 +361,11 @@ def stepper(path: str, tool: str) -> Answer:
     return {(int(pc, 16), "") for pc in found}, int(steps), float(seconds)
 
 
-def eh_frame_check(path: str, script: str) -> Answer:
+def eh_frame_check(path: str, folder: str) -> Answer:
     """The one finding at which that script stops, if there is any."""
-    options = ("-nx", "-batch", "-ex", "py arg_verbose = False", "-x", script)
-    found = re.findall(r"Mismatch at IP: (0x[0-9a-f]+)", call("gdb", *options, path))
-    return {(int(pc, 16), "") for pc in found}, 0, 0
+    options = ("-nx", "-batch", "-ex", "py arg_verbose = False", "-x")
+    said = call("gdb", *options, f"{folder}/eh_frame_check.py", path, PYTHONPATH=folder)
+    return {(int(pc, 16), "") for pc in re.findall(r"Mismatch at IP: 0x([0-9a-f]+)", said)}, 0, 0
 
 
 def unwindlab(path: str, verb: str, *more: str) -> Answer:
@@ -427,7 +427,7 @@ def rate(name: str, verb: str) -> float:
     return (long - short) / (least[long] - least[short])
 
 
-def peers(name: str, script: str) -> Iterator[tuple[str, str, Callable[..., Answer], list[str]]]:
+def peers(name: str, folder: str) -> Iterator[tuple[str, str, Callable[..., Answer], list[str]]]:
     """The peers for a machine: name, why it is left out, how it is run and with what."""
     yield "unwindlab sweep", "", unwindlab, ["sweep"]
     yield "unwindlab check", "", unwindlab, ["check"]
@@ -437,8 +437,8 @@ def peers(name: str, script: str) -> Iterator[tuple[str, str, Callable[..., Answ
         for tool, flags in LIBRARIES.items():
             said = call("sh", "-c", f"gcc -O2 -o {tool} step.c {flags}").strip()
             yield tool, "" if (WORK / tool).exists() else said.splitlines()[-1], stepper, [tool]
-        why = "" if script else "--eh-frame-check was not given"
-        yield "eh_frame_check.py", why, eh_frame_check, [script]
+        why = "" if folder else "--eh-frame-check was not given"
+        yield "eh_frame_check.py", why, eh_frame_check, [folder]
     why = "" if shutil.which("llvm-mc-22") and shutil.which("llvm-objdump-22") else "no llvm 22"
     yield "llvm-mc-22 --validate-cfi", why, lambda path: llvm_mc(name, path), []
     for command in STATIC:
@@ -511,7 +511,7 @@ def main() -> int:
     parser.add_argument("--machine", choices=MACHINES, action="append", help="(all)")
     parser.add_argument("--count", type=int, default=64, help="faults for each machine (64)")
     parser.add_argument("--seed", type=int, default=1, help="of the faults (1)")
-    parser.add_argument("--eh-frame-check", default="", metavar="FILE", help="that script")
+    parser.add_argument("--eh-frame-check", default="", metavar="FOLDER", help="with that script")
     parser.add_argument("--misses", action="store_true", help="name each on stderr")
     options = parser.parse_args()
     unpack()

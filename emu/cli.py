@@ -173,7 +173,7 @@ def _sweep_options(options: argparse.Namespace) -> "SweepOptions":
 
     return SweepOptions(
         table=options.table,
-        function=options.function or "",
+        function=options.function,
         jobs=options.jobs or len(os.sched_getaffinity(0)),
         seed=options.seed,
     )
@@ -284,6 +284,14 @@ def _add_output(command: argparse.ArgumentParser) -> None:
     command.add_argument("-o", dest="output", metavar="FILE", help="write there, not to stdout")
 
 
+def _deferred(options: argparse.Namespace) -> int:
+    from emu.report.deferred import deferred
+
+    return deferred(
+        options.scenario, options.deferral, options.cookie, options.format, options.output
+    )
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="unwindlab",
@@ -367,6 +375,20 @@ def _parser() -> argparse.ArgumentParser:
     command.add_argument("second", metavar="B[:sframe|:cfi]", nargs="?")
     _add_output(command)
     command.set_defaults(run=_compare)
+
+    command = commands.add_parser(
+        "deferred", help="play a scenario of the kernel's deferred unwinding, print its timeline"
+    )
+    command.add_argument("scenario", metavar="SCENARIO", help="a TOML file, or a packaged name")
+    command.add_argument(
+        "--deferral", choices=("sketch", "posting-v4", "merged"), default="",
+        help="another design than the scenario's",
+    )  # fmt: skip
+    command.add_argument(
+        "--cookie", metavar="LAYOUT", default="", help="another cookie layout than the design's"
+    )
+    _add_output(command)
+    command.set_defaults(run=_deferred)
 
     command = commands.add_parser("doctor", help="what is installed here and what is missing")
     command.set_defaults(run=_doctor)

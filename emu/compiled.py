@@ -43,7 +43,7 @@ SOURCES = (
     "emu/sweep/items.py", "emu/sweep/lengths.py", "emu/sweep/noreturn.py",
     "emu/sweep/noreturn_names.py", "emu/sweep/paging.py", "emu/sweep/run_hook.py",
     "emu/sweep/saved.py",
-    "emu/sweep/state.py", "emu/sweep/steer.py",
+    "emu/sweep/state.py", "emu/sweep/steer.py", "emu/sweep/verdict.py",
     "emu/truth/classify.py", "emu/truth/shadow.py", "emu/unwind/frames.py",
     "emu/unwind/lookup.py", "emu/unwind/packed.py", "emu/unwind/step.py", "emu/verdict.py",
 )  # fmt: skip

@@ -19,6 +19,7 @@ LAYERS = (
     {"linux", "truth"},
     {"check"},
     {"sweep"},
+    {"deferred"},
     {"report"},
     {"cli"},
 )

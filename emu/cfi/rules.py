@@ -82,7 +82,7 @@ class State(NamedTuple):
 Span: TypeAlias = tuple[int, State | NoRow]
 """Offset in the function, and what holds from there to the next span."""
 
-_LOCATIONS = {
+LOCATIONS = {
     Op.ADVANCE_LOC,
     Op.ADVANCE_LOC1,
     Op.ADVANCE_LOC2,
@@ -90,6 +90,7 @@ _LOCATIONS = {
     Op.ADVANCE_LOC8,
     Op.SET_LOC,
 }
+"""What moves the location."""
 
 
 class Machine:
@@ -257,7 +258,7 @@ def run(
     try:
         for instruction in decode(frame, fde.start, fde.end, fde.cie.encoding):
             op = instruction.op
-            if op not in _LOCATIONS:
+            if op not in LOCATIONS:
                 machine.execute(instruction)
                 changed = True
                 continue

@@ -8,14 +8,16 @@ One pass over the section makes these and the rows: nothing is read twice, and w
 row there are no rules.
 """
 
+import contextlib
 from dataclasses import dataclass
 
 from arch.descriptor import Arch
 from arch.row import RegRule, RuleKind
 from emu.cfi.entries import Fde, read_lsda
 from emu.cfi.functions import Described, Reading, describe, in_order
+from emu.cfi.instructions import Op, decode
 from emu.cfi.reading import EhFrame, Pointer
-from emu.cfi.rules import Rule, State
+from emu.cfi.rules import LOCATIONS, Rule, State
 from emu.cfi.table import arch_of, as_table, code_at_zero, read_frame
 from emu.cfi.translate import Translator
 from emu.errors import CfiError
@@ -57,6 +59,9 @@ class SavedRows:
     """By ascending number of the register; FP, which rows have, is not among them."""
     lsda_fault: str = ""
     """Why `lsda` is None, though the FDE has one."""
+    arguments: tuple[tuple[int, int], ...] = ()
+    """(offset, bytes): from there on so much has been pushed for the next call, and a landing pad
+    is entered without it (DW_CFA_GNU_args_size; libgcc's uw_install_context)."""
 
 
 def read_saved(image: Image) -> tuple[SavedRows, ...]:
@@ -115,8 +120,25 @@ class _Reader:
         lsda, fault = self._lsda(fde)
         return SavedRows(
             fde.location.value, fde.size, fde.location.section, lsda, fde.cie.signal,
-            tuple(starts), tuple(rules), fault,
+            tuple(starts), tuple(rules), fault, self._arguments(fde) if lsda else (),
         )  # fmt: skip
+
+    def _arguments(self, fde: Fde) -> tuple[tuple[int, int], ...]:
+        """What the FDE says of pushed arguments; few do, so it is read once more for them."""
+        frame = self._frame
+        if Op.GNU_ARGS_SIZE not in frame.data[fde.start : fde.end]:
+            return ()
+        found: list[tuple[int, int]] = []
+        offset = 0
+        with contextlib.suppress(CfiError):
+            for instruction in decode(frame, fde.start, fde.end, fde.cie.encoding):
+                if instruction.op is Op.GNU_ARGS_SIZE:
+                    found.append((offset, instruction.first))
+                elif instruction.op is Op.SET_LOC:
+                    offset = instruction.first - fde.location.value
+                elif instruction.op in LOCATIONS:
+                    offset += instruction.first * fde.cie.code_factor
+        return tuple(found)
 
     def _rules(self, state: State | NoRow) -> tuple[SavedRule, ...]:
         # Where the return address is undefined nothing else is followed, not even the CFA.

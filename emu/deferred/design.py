@@ -73,6 +73,8 @@ class Design(Protocol):
     """Whether every request that was queued gets a callback of its own."""
     unasked: bool
     """Whether callbacks also come to tracers that did not ask."""
+    works: list[Work]
+    """Who is registered."""
 
     def attach(self, kernel: "Kernel") -> None:
         """Be the design of that kernel."""

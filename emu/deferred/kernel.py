@@ -139,8 +139,8 @@ class Kernel:
             NotNow: not in a system call, or the child's tid is in use.
         """
         self._in_syscall(cpu, "fork")
-        if child.alive and child.serial:
-            raise NotNow(f"{child.name} is there already")
+        if child.alive or child.tid in self.tasks:
+            raise NotNow(f"{child.name} is there already, or its tid is in use")
         child.alive, child.exiting, child.mm = True, False, True
         child.works = []
         self.create(child)

@@ -55,12 +55,8 @@ class EventAttr:
 
 def kernel_stack(cpu: Cpu) -> Stack:
     """Addresses for what the sample interrupted in the kernel: one for each context."""
-    # The innermost context is the one that takes the sample.
-    task = cpu.task
-    inside = 0 if task is None or task.in_kernel is None else len(cpu.levels)
-    if cpu.in_nmi:
-        inside -= 1
-    return tuple(_KERNEL_TEXT + 16 * level for level in range(inside, -1, -1))
+    # The innermost interrupt or NMI is the one that takes the sample; a system call takes its own.
+    return tuple(_KERNEL_TEXT + 16 * level for level in reversed(range(max(len(cpu.levels), 1))))
 
 
 def hit_user(cpu: Cpu) -> bool:

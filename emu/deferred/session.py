@@ -1,7 +1,7 @@
 """A run of steps: a kernel, its tasks, tracers and buffers, and the verdict at the end."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from emu.deferred.design import Design, Work
 from emu.deferred.events import Kind, Observer
@@ -26,6 +26,10 @@ DESIGNS: dict[str, Callable[[], Design]] = {
     "merged": Merged,
 }
 """The designs by name."""
+PERF = "perf"
+"""The file of all perf events; a tracer's has its name."""
+
+T = TypeVar("T")
 
 
 class Sampler(Protocol):
@@ -57,7 +61,9 @@ class Session:
         self.tasks: dict[str, Task] = {}
         self.samplers: dict[str, Sampler] = {}
         self.rings: dict[str, Ring] = {}
-        self.file: list[Entry] = []
+        self.files: dict[str, list[Entry]] = {}
+        """What was read so far, for each tracer, and for all perf events together."""
+        self._rings_of: dict[str, list[Ring]] = {}
         self._works: dict[str, Work] = {}
         self._perf: Perf | None = None
         self._symbols: dict[str, int] = {}
@@ -77,9 +83,8 @@ class Session:
 
     def tracer(self, name: str, tasks: Iterable[str] | None = None, depth: int = -1) -> Tracer:
         """Add a tracer with a buffer of its own name."""
-        tracer = Tracer(
-            self.kernel, name, self.ring(name), None if tasks is None else tuple(tasks), depth
-        )
+        ring = self._ring_of(name, name)
+        tracer = Tracer(self.kernel, name, ring, None if tasks is None else tuple(tasks), depth)
         self.samplers[name] = tracer
         self._works[name] = tracer.work
         return tracer
@@ -87,12 +92,12 @@ class Session:
     def event(self, attr: EventAttr, ring: str, posting: bool = False) -> None:
         """Open a perf event, of the posting of 2024 or as merged, that writes to a buffer."""
         if posting:
-            self.samplers[attr.name] = PostingEvent(self.kernel, attr, self.ring(ring))
+            self.samplers[attr.name] = PostingEvent(self.kernel, attr, self._ring_of(PERF, ring))
             return
         if self._perf is None:
             self._perf = Perf(self.kernel)
             self._works[self._perf.name] = self._perf.work
-        self.samplers[attr.name] = self._perf.add(attr, self.ring(ring))
+        self.samplers[attr.name] = self._perf.add(attr, self._ring_of(PERF, ring))
 
     def frames(self, names: Iterable[str]) -> tuple[int, ...]:
         """Addresses of frames, given by name, innermost first; a new name gets a new address."""
@@ -146,23 +151,19 @@ class Session:
 
     def stitch(self, method: str) -> list[Stitched]:
         """Stitch each tracer's samples with its own stacks, in one of the ways."""
-        stitched: list[Stitched] = []
-        for ring in self.rings.values():
-            stitched += STITCHERS[method](self._file_of(ring))
-        return stitched
+        return [one for file in self.files.values() for one in STITCHERS[method](file)]
 
     def read(self) -> None:
         """Read all buffers once."""
-        read_round(self.kernel, list(self.rings.values()), self.file)
+        for name, rings in self._rings_of.items():
+            read_round(self.kernel, rings, self.files.setdefault(name, []))
 
-    def _file_of(self, ring: Ring) -> list[Entry]:
-        """What a tool of that buffer reads: all perf events are one file, a tracer is one."""
-        mine = {name for name, who in self.samplers.items() if who.ring is ring}
-        return [
-            entry
-            for entry in self.file
-            if not isinstance(entry, Sample | Deferred) or entry.owner == ring.name
-        ] if mine else []
+    def _ring_of(self, file: str, name: str) -> Ring:
+        """A buffer that is read into that file."""
+        ring, rings = self.ring(name), self._rings_of.setdefault(file, [])
+        if ring not in rings:
+            rings.append(ring)
+        return ring
 
     def _do(self, step: Step, lenient: bool) -> None:
         kernel = self.kernel
@@ -220,12 +221,19 @@ class Session:
                 kernel.exit(cpu)
             case "cancel":
                 kernel.cancel(cpu, self._known(self._works, word, "tracer"))
+            case "register":
+                work = self._known(self._works, word, "tracer")
+                if work in kernel.design.works:
+                    raise NotNow(f"{word} is registered already")
+                kernel.register(work)
             case "counter":
-                cpu.counter = _number(word)
+                if (value := _number(word)) <= cpu.counter:
+                    raise NotNow(f"the cookie counter of cpu{cpu.number} only goes up")
+                cpu.counter = value
                 kernel.tell(Kind.SET, cpu, text=f"the cookie counter is at {word}")
 
     @staticmethod
-    def _known[T](there: dict[str, T], name: str, what: str) -> T:
+    def _known(there: dict[str, T], name: str, what: str) -> T:
         if name not in there:
             raise UsageError(f"no {what} {name!r} (there are: {', '.join(there) or 'none'})")
         return there[name]

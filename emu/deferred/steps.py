@@ -26,6 +26,7 @@ VERBS = {
     "exec": "FRAME...",
     "exit": "",
     "cancel": "TRACER",
+    "register": "TRACER",
     "counter": "NUMBER",
     "no-memory": "",
     "no-queue": "",

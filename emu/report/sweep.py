@@ -18,6 +18,8 @@ from emu.sweep.sweep import Sweep
 
 _MOST_LINES = 12
 _MOST_ROWS = 20
+_MOST_FINDINGS = 100
+"""Shown with code and values; the others on a line each."""
 
 
 def sweep(
@@ -52,7 +54,8 @@ class _Report:
         self._job, self._result, self._unused = job, result, unused
         self._new = [item for item in result.findings if id(item.finding) not in known]
         self._known = [item for item in result.findings if id(item.finding) in known]
-        self._disassembler = Disassembler(job.image, result.arch, job.placed.memory.read_some)
+        self._shift = 0
+        self._disassembler = Disassembler(job.image, result.arch, self._read)
 
     # ---- text
 
@@ -67,8 +70,12 @@ class _Report:
             "verdicts   " + ", ".join(f"{v.text} {n}" for v, n in sorted(result.verdicts.items())),
             f"coverage   {coverage.reached_bytes} of {coverage.bytes} bytes, {share:.2f} %",
         ]
-        for item in self._new:
+        for item in self._new[:_MOST_FINDINGS]:
             lines += ["", *self._finding(item)]
+        if len(self._new) > _MOST_FINDINGS:
+            rest = self._new[_MOST_FINDINGS:]
+            lines += ["", f"{len(rest)} more:"]
+            lines += [f"  {headline(item.finding, 'visits')}" for item in rest]
         if self._known:
             lines += ["", f"known findings ({len(self._known)}):"]
             lines += [f"  {headline(item.finding, 'visits')}" for item in self._known]
@@ -99,11 +106,12 @@ class _Report:
     def _lines(self, item: SweepFinding) -> list[Line]:
         """Instructions around a finding, by the addresses of the report."""
         finding = item.finding
-        shift = item.runtime - finding.start
-        lines = self._disassembler.around(
-            item.runtime - finding.start_offset, item.runtime, finding.end + shift, 2, 1
-        )
-        return [Line(line.address - shift, line.text) for line in lines]
+        self._shift = item.runtime - finding.start
+        begin = finding.start - finding.start_offset
+        return self._disassembler.around(begin, finding.start, finding.end, 2, 1)
+
+    def _read(self, address: int, size: int) -> bytes:
+        return self._job.placed.memory.read_some(address + self._shift, size)
 
     def _gaps(self) -> Iterator[str]:
         if not self._result.gaps:

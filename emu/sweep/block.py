@@ -29,7 +29,7 @@ class Block:
         pads: lists of landing pads, as `Sites.mark_calls` returned them.
     """
 
-    def __init__(self, room: Room, sites: Sites, pads: list[int]) -> None:
+    def __init__(self, room: Room, sites: Sites, pads: list[tuple[int, int]]) -> None:
         self.words: npt.NDArray[np.int64] = np.zeros(w.WORDS, np.int64)
         self.states: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
         """By candidate: how its ways came out."""
@@ -124,7 +124,7 @@ class Block:
         arch, engine = room.arch, room.engine
         saved = sites.rules.registers
         every = [register.dwarf for register in (*arch.registers, *arch.saved_only)]
-        kept = (*arch.callee_saved, arch.sp, arch.ra)
+        kept = (*arch.callee_saved, *arch.reserved, arch.sp, arch.ra)
         clobbered = [r.dwarf for r in arch.registers if r.dwarf not in kept]
         result = next(r.dwarf for r in arch.registers if r.emulator == arch.syscall.result)
         for word, value in (

@@ -18,7 +18,6 @@ from emu.sweep.operands import Operands
 from emu.sweep.repair import WildStores
 from emu.sweep.room import Room
 from emu.sweep.sites import Sites
-from emu.sweep.steer import return_from_call
 from emu.verdict import Verdict
 
 _STEPS = 4_000_000
@@ -53,7 +52,7 @@ class Explorer:
         pads: what `Sites.mark_calls` returned.
     """
 
-    def __init__(self, room: Room, sites: Sites, pads: list[int]) -> None:
+    def __init__(self, room: Room, sites: Sites, pads: list[tuple[int, int]]) -> None:
         self.room, self.sites = room, sites
         self.arch: Arch = room.arch
         self.engine = room.engine
@@ -169,10 +168,7 @@ class Explorer:
         assert position is not None
         if not self.suspect(pc, Verdict.EXACT, ""):
             return self._next()
-        records = self.sites.records[position[0]]
-        after = pc + int(records["size"][position[1]])
-        return_from_call(self.block, records.ctypes.data + w.SITE_BYTES * position[1], after)
-        return after
+        return pc + int(self.sites.records[position[0]]["size"][position[1]])
 
     def suspect(self, pc: int, verdict: Verdict, reason: str) -> bool:
         """From here on the path is a candidate; False: there have been too many."""

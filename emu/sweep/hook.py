@@ -11,46 +11,18 @@ from numba import types
 from arch.flow import Flow
 from emu.check import state as s
 from emu.check.code import note
-from emu.check.judge import judge
 from emu.native import address_of, load8, load32, load64, signed, store8, store32, store64
 from emu.sweep import state as w
 from emu.sweep.faults import ENTRY_BYTES, judge_all
 from emu.sweep.items import bring_back, get_register, keep_block, redirect
-from emu.sweep.saved import wrong_register
 from emu.sweep.steer import count_one, decide, end_path, mark_candidate, site_at, stop
+from emu.sweep.verdict import is_wrong, verdict_of
 from emu.truth.shadow import DEPTH
-from emu.unwind.packed import ROW_BYTES
-from emu.unwind.step import CFA
-from emu.verdict import Verdict
 
-_EXACT = int(Verdict.EXACT)
-_OUTERMOST = int(Verdict.OUTERMOST)
-_WRONG_REG = int(Verdict.WRONG_REG)
-_NO_MODULE = int(Verdict.NO_MODULE)
-_REFUSED = int(Verdict.REFUSED)
 _PLAIN = int(Flow.PLAIN)
 
 _CHASE_LIMIT = 4000
 """Instructions that a path with a wrong row is followed for."""
-
-
-@numba.njit(cache=True)
-def verdict_of(state: int, site: int) -> int:
-    """The verdict of the instruction at hand, by the table under check."""
-    code = load32(site + w.S_ROW)
-    if code < 0:
-        return -code
-    sp = get_register(state, load64(state + 8 * w.SP_NUMBER))
-    fp = get_register(state, load64(state + 8 * w.FP_NUMBER))
-    depth = load64(load64(state + 8 * s.TRUTH) + 8 * DEPTH)
-    verdict = judge(state, load64(state + 8 * w.ROWS) + ROW_BYTES * code, depth, sp, fp, True)
-    saved = load32(site + w.S_SAVED)
-    if verdict == _EXACT and saved >= 0 and depth:
-        rules = load64(state + 8 * w.SAVED_RULES)
-        rules += 8 * w.RULE_WORDS * load64(state + 8 * w.SAVED_COUNT) * saved
-        if wrong_register(state, rules, load64(load64(state + 8 * s.RESULT) + CFA)):
-            return _WRONG_REG
-    return verdict
 
 
 @numba.njit(cache=True)
@@ -78,7 +50,7 @@ def _check(state: int, site: int, pc: int) -> bool:
     epoch = load64(state + 8 * w.EPOCH)
     tainted = load64(state + 8 * w.MODE) == w.TAINTED
     verdict = verdict_of(state, site)
-    if verdict <= _OUTERMOST or _NO_MODULE <= verdict <= _REFUSED:
+    if not is_wrong(verdict):
         faults = load32(site + w.S_FAULTS)
         if faults and not tainted:
             judge_all(

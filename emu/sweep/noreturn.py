@@ -63,7 +63,10 @@ class _Graph:
 
 
 def noreturn(
-    code: Sequence[Instructions], functions: Sequence[tuple[int, int]], names: Mapping[int, str]
+    code: Sequence[Instructions],
+    functions: Sequence[tuple[int, int]],
+    names: Mapping[int, str],
+    by_last_calls: bool = True,
 ) -> frozenset[int]:
     """Runtime addresses of functions that never return; stubs and undefined symbols among them.
 
@@ -72,6 +75,8 @@ def noreturn(
         functions: (start, end) by the tables; parts of functions may be among them.
         names: runtime address -> name, of functions, stubs, and undefined symbols; of words that
             hold such an address, where code calls through them.
+        by_last_calls: a call at a function's end says that what it calls does not return. Not
+            quite so: one before __builtin_unreachable() says it of that call alone.
     """
     bounds = np.array(sorted(set(functions)), np.int64).reshape(-1, 2)
     known = [address for address, name in names.items() if never_returns(name)]
@@ -100,7 +105,8 @@ def noreturn(
             graph.place, graph.home, graph.entry, graph.last, never, marks, stack, bodies,
         )  # fmt: skip
         turn += len(pending)
-        never[ending[bodies[ending] != _RETURNS]] = 1
+        if by_last_calls:
+            never[ending[bodies[ending] != _RETURNS]] = 1
         if int(never.sum()) == before:
             break
     found = set(graph.places[never != 0].tolist())

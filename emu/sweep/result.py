@@ -14,8 +14,8 @@ class SweepOptions:
     """What to sweep, and how."""
 
     table: str = "auto"
-    function: str = ""
-    """Only this one, by name or 0xADDRESS; empty: all."""
+    function: str | None = None
+    """Only this one, by name or 0xADDRESS."""
     jobs: int = 1
     seed: int = 0
 
@@ -57,8 +57,6 @@ class Coverage:
     reached: int
     bytes: int
     reached_bytes: int
-    assumed_bytes: int
-    """Of the reached ones: only by a state made from the row at a part's start."""
     unreached: tuple[Unreached, ...]
     frame_given_up: tuple[str, ...]
     """Functions that hand their frame over to another one (longjmp and the like), where nothing

@@ -1,5 +1,6 @@
 """Every instruction of the file, with all that is known of it before anything executes."""
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -61,6 +62,7 @@ class Sites:
         self._named = frozenset(placed.functions().values())
         self._starts = np.array([f.start for f in self.functions], np.int64)
         self._ends = np.array([f.end for f in self.functions], np.int64)
+        self._span_starts = [span.start for span in placed.spans]
         self.instructions = [self._decode(span, stubs.cuts(span)) for span in placed.spans]
         self._bottoms = np.array([self._is_bottom(f) for f in self.functions], bool)
         wanted = entry_row(arch)
@@ -103,15 +105,22 @@ class Sites:
         place = self.position(address)
         return None if place is None else self.records[place[0]][place[1]]
 
+    def span_at(self, address: int) -> int:
+        """Number of the span that holds a runtime address; -1: none."""
+        number = bisect_right(self._span_starts, address) - 1
+        return number if number >= 0 and address < self.instructions[number].end else -1
+
     def position(self, address: int) -> tuple[int, int] | None:
         """(span, number in it) of the site that begins at a runtime address."""
-        for number, item in enumerate(self.instructions):
-            offset = address - item.start
-            if 0 <= offset < len(item.sizes) << item.shift:
-                place = int(self._index[number][offset >> item.shift])
-                if place and offset & ((1 << item.shift) - 1) == 0:
-                    return number, place - 1
-        return None
+        number = self.span_at(address)
+        if number < 0:
+            return None
+        item = self.instructions[number]
+        offset = address - item.start
+        place = int(self._index[number][offset >> item.shift])
+        if place == 0 or offset & ((1 << item.shift) - 1):
+            return None
+        return number, place - 1
 
     def function_at(self, address: int) -> int:
         """Number of the function of the table that holds an address; -1: none."""
@@ -144,11 +153,11 @@ class Sites:
 
     def places(self, start: int, end: int) -> list[int]:
         """Where instructions begin in a range of one span."""
-        for addresses in self.addresses:
-            low, high = np.searchsorted(addresses, (start, end))
-            if low < high:
-                return [int(address) for address in addresses[low:high]]
-        return []
+        span = self.span_at(start)
+        if span < 0:
+            return []
+        low, high = np.searchsorted(self.addresses[span], (start, end))
+        return [int(address) for address in self.addresses[span][low:high]]
 
     # ---- inside
 
@@ -174,7 +183,9 @@ class Sites:
         parts: list[tuple[int, int]] = []
         between: list[tuple[int, int]] = []
         at = start
-        for function in self.functions:
+        # Functions seldom overlap, and never by more than their neighbours.
+        first, last = np.searchsorted(self._starts, (start, end))
+        for function in self.functions[max(0, int(first) - 1) : int(last)]:
             low, high = max(function.start, start), min(function.end, end)
             if low >= high:
                 continue
@@ -232,6 +243,9 @@ class Sites:
         having = inside.copy()
         having[inside] = wanted[function[inside]]
         flags[having] |= w.INDIRECTS
+        # What an instruction executes out of its place is an operand of it.
+        operands = records["target"][(records["kind"] == Flow.SKIP) & (records["target"] >= start)]
+        flags[np.isin(addresses, operands)] |= w.PADDING
         records["flags"] = flags
         self.addresses.append(addresses)
         self.records.append(records)
@@ -240,37 +254,46 @@ class Sites:
             start, end, found.shift, index.ctypes.data, records.ctypes.data,
         )  # fmt: skip
 
-    def mark_calls(self, noreturn: frozenset[int], pads: Mapping[int, Sequence[int]]) -> list[int]:
+    def mark_calls(
+        self,
+        never: frozenset[int],
+        likely: frozenset[int],
+        pads: Mapping[int, Sequence[tuple[int, int]]],
+    ) -> list[tuple[int, int]]:
         """Note on each call whether it returns, and its landing pads.
 
         Args:
-            noreturn: runtime addresses of functions that do not return.
-            pads: runtime address of a call -> those of its landing pads.
+            never: runtime addresses of functions that do not return.
+            likely: of those that perhaps do not.
+            pads: runtime address of a call -> (landing pad, bytes that SP is higher there).
 
         Returns:
-            The lists of pads, each ended by 0; a site's `pads` is an index in it.
+            The lists of pads, each ended by zeros; a site's `pads` is an index in it.
         """
-        lists = [0]
-        never = np.array(sorted(noreturn), np.int64)
+        lists = [(0, 0)]
+        certain, doubtful = (np.array(sorted(each), np.int64) for each in (never, likely))
         for records, addresses in zip(self.records, self.addresses, strict=True):
             kinds = records["kind"]
             calls = np.flatnonzero((kinds == Flow.CALL) | (kinds == Flow.CALL_INDIRECT))
             calls = calls[records["function"][calls] >= 0]
             after = np.minimum(calls + 1, len(records) - 1)
+            targets = np.where(kinds[calls] == Flow.CALL, records["target"][calls], -1)
             ends = (
                 (records["function"][after] != records["function"][calls])
                 | (addresses[after] != addresses[calls] + records["size"][calls])
-                | ((kinds[calls] == Flow.CALL) & np.isin(records["target"][calls], never))
+                | np.isin(targets, certain)
             )
             records["flags"][calls[ends]] |= w.NORETURN
             # A call changes no rule.
-            other = (records["row"][after] != records["row"][calls]) | (
-                records["saved"][after] != records["saved"][calls]
+            other = (
+                (records["row"][after] != records["row"][calls])
+                | (records["saved"][after] != records["saved"][calls])
+                | np.isin(targets, doubtful)
             )
             records["flags"][calls[other & ~ends]] |= w.DOUBTFUL
         for address, places in sorted(pads.items()):
             position = self.position(address)
             if position is not None:
                 self.records[position[0]]["pads"][position[1]] = len(lists)
-                lists += [*places, 0]
+                lists += [*places, (0, 0)]
         return lists

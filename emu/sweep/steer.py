@@ -12,6 +12,7 @@ from emu.memory import host_address
 from emu.native import call_stop, load8, load32, load64, store8, store64, swap64
 from emu.sweep import state as w
 from emu.sweep.items import get_register, keep, pop, push, redirect, set_register
+from emu.sweep.verdict import is_wrong, verdict_of
 
 _CALL = int(Flow.CALL)
 _CALL_INDIRECT = int(Flow.CALL_INDIRECT)
@@ -41,14 +42,19 @@ def site_at(state: int, pc: int) -> int:
     """Address of the site that begins at a runtime address, or 0."""
     span = load64(state + 8 * w.SPAN)
     if not load64(span + w.P_START) <= pc < load64(span + w.P_END):
-        span = load64(state + 8 * w.SPANS)
-        for _ in range(load64(state + 8 * w.SPAN_COUNT)):
-            if load64(span + w.P_START) <= pc < load64(span + w.P_END):
-                store64(state + 8 * w.SPAN, span)
-                break
-            span += w.SPAN_BYTES
-        else:
+        spans = load64(state + 8 * w.SPANS)
+        low = 0
+        high = load64(state + 8 * w.SPAN_COUNT)
+        while low < high:
+            middle = (low + high) >> 1
+            if load64(spans + w.SPAN_BYTES * middle + w.P_START) <= pc:
+                low = middle + 1
+            else:
+                high = middle
+        span = spans + w.SPAN_BYTES * (low - 1)
+        if low == 0 or pc >= load64(span + w.P_END):
             return 0
+        store64(state + 8 * w.SPAN, span)
     offset = pc - load64(span + w.P_START)
     shift = load64(span + w.P_SHIFT)
     if offset & ((1 << shift) - 1):
@@ -257,21 +263,32 @@ def _call(state: int, site: int, pc: int, kind: int, after: int) -> None:
             return
     pads = load32(site + w.S_PADS)
     if pads and load64(state + 8 * w.MODE) != w.CHASE:
-        place = load64(state + 8 * w.PADS) + 8 * pads
+        place = load64(state + 8 * w.PADS) + 16 * pads
+        number = load64(state + 8 * w.SP_NUMBER)
+        sp = get_register(state, number)
         while load64(place):
             pad = site_at(state, load64(place))
             if pad and unvisited(state, load64(place)):
+                # What was pushed for the call is gone at the pad.
+                set_register(state, number, sp + load64(place + 8))
                 push(state, load64(place), load32(pad + w.S_FUNCTION), pc, w.BY_PAD)
-            place += 8
-    flags = load8(site + w.S_FLAGS)
-    if flags & w.DOUBTFUL and load64(state + 8 * w.MODE) == w.CLEAN:
-        stop(state, w.DOUBT, pc)
-    elif flags & (w.DOUBTFUL | w.NORETURN):
+                set_register(state, number, sp)
+            place += 16
+    if load8(site + w.S_FLAGS) & w.NORETURN:
         end_path(state)
-    else:
-        count_one(state, w.CALLS)
-        return_from_call(state, site, after)
-        redirect(state, after)
+        return
+    count_one(state, w.CALLS)
+    return_from_call(state, site, after)
+    if load8(site + w.S_FLAGS) & w.DOUBTFUL and load64(state + 8 * w.MODE) != w.CHASE:
+        # A call changes no rule: it does not return, unless the other row is right as well.
+        behind = verdict_of(state, site_at(state, after))
+        if is_wrong(behind):
+            if load64(state + 8 * w.MODE) == w.CLEAN:
+                stop(state, w.DOUBT, pc)
+            else:
+                end_path(state)
+            return
+    redirect(state, after)
 
 
 @numba.njit(cache=True)

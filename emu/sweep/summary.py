@@ -34,6 +34,7 @@ _MASK = (1 << 64) - 1
 def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
     """The result of a sweep from what its workers saw."""
     reported, contradicted, given_up = _sort_out(sweep, found)
+    _trust(sweep, found, reported)
     verdicts: Counter[Verdict] = Counter()
     wrong = {item.pc: item.verdict for item in reported}
     for records, addresses, reached in zip(
@@ -56,6 +57,20 @@ def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
         skipped=Counter(found.faults.values()),
         seconds=seconds,
     )
+
+
+def _trust(sweep: Sweep, found: Findings, reported: list[Wrong]) -> None:
+    """Take back what was only reached on ways that are not believed.
+
+    A way with a wrong row is believed if the row is reported; what lies behind it in the same
+    function then counts as reached.
+    """
+    functions = np.zeros(len(sweep.sites.functions) + 1, bool)
+    for item in reported:
+        functions[sweep.sites.function_at(item.pc)] = True
+    for records, reached in zip(sweep.sites.records, found.reached, strict=True):
+        believed = functions[records["function"]] | (reached & w.R_CLEAN != 0)
+        reached[~believed] = 0
 
 
 def _good(sweep: Sweep, code: int) -> Verdict:
@@ -144,13 +159,18 @@ def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
                 expected=Values(*wanted),
                 got=Values(*got),
                 row=row,
-                reason=first.reason,
+                reason=first.reason or placed_reason(sweep, first.pc),
             ),
             runtime=first.pc,
             confirmed=any(_proven(item) for item in run),
             reached_by=w.TAG_NAMES[first.tag],
             decisions=tuple(placed.link(pc) for pc in first.decisions),
         )
+
+
+def placed_reason(sweep: Sweep, pc: int) -> str:
+    """Why there is no row at an instruction, where there is none."""
+    return sweep.sites.table.reason(pc)
 
 
 def _gaps(sweep: Sweep, found: Findings) -> Iterator[Finding]:
@@ -214,7 +234,6 @@ def _coverage(sweep: Sweep, found: Findings, given_up: tuple[str, ...]) -> Cover
         reached=reached_count,
         bytes=total,
         reached_bytes=reached_bytes,
-        assumed_bytes=0,
         unreached=tuple(unreached),
         frame_given_up=given_up,
     )
@@ -227,6 +246,7 @@ def _unreached(
     records, addresses, reached = sites.records[span], sites.addresses[span], found.reached[span]
     jumps = {sites.function_at(pc) for pc in found.unresolved}
     cut = {sites.function_at(pc) for pc in found.cut}
+    lost = {sites.function_at(item.root) for item in found.wrong if item.state & w.HANDED_OVER}
     entered = np.zeros(len(sites.functions), bool)
     entered[records["function"][(reached != 0) & (records["function"] >= 0)]] = True
     for part in _stretches(places, records, "function"):
@@ -235,6 +255,8 @@ def _unreached(
         before = records[first - 1] if first else None
         if not entered[function]:
             reason = "not entered"
+        elif function in lost:
+            reason = "frame given up"
         elif function in cut:
             reason = "cut short"
         elif function in jumps:

@@ -5,6 +5,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from arch.flow import Flow
 from emu.cfi.saved import SavedRows, read_both
@@ -74,8 +75,10 @@ class Sweep:
         )
         self.called = self.sites.called()
         bounds = [(function.start, function.end) for function in self.sites.functions]
-        never = noreturn(self.sites.instructions, bounds, self._names())
-        self.pads = self.sites.mark_calls(never, self._landing_pads(frames))
+        code, names = self.sites.instructions, self._names()
+        never = noreturn(code, bounds, names, by_last_calls=False)
+        likely = noreturn(code, bounds, names) - never
+        self.pads = self.sites.mark_calls(never, likely, self._landing_pads(frames))
 
     def run(self, progress: Callable[[int], None] | None = None) -> SweepResult:
         """Enter every function; `progress` is told now and then how many are done."""
@@ -105,16 +108,16 @@ class Sweep:
             if progress:
                 progress(done)
 
-        roots = self.roots()
         workers = Workers(self.room, self.sites, self.pads, self.options.jobs)
-        found = workers.explore(roots, advance)
-        # By one process, since each may lead to the next.
-        later = Workers(self.room, self.sites, self.pads, 1) if workers.forked else workers
-        found.add(later.explore(self.later_roots(found), lambda count: None))
+        found = workers.explore(self.roots(), advance)
+        # Each step enters what no way from the entries before has led to.
+        found.add(workers.explore(self.unnamed_roots(found), advance))
+        alone = Workers(self.room, self.sites, self.pads, 1)
+        found.add(alone.explore(self.part_roots(found), advance))
         return found
 
     def roots(self) -> list[Root]:
-        """Where to enter: functions that begin with the row of an entry, and starts of programs."""
+        """Where to enter first: functions that have a name or are called, and stubs."""
         wanted = self._wanted()
         roots: list[Root] = []
         for number, function in enumerate(self.sites.functions):
@@ -135,16 +138,28 @@ class Sweep:
                 roots.append(Root(address, w.BY_ENTRY))
         return roots
 
-    def later_roots(self, found: Findings) -> list[Root]:
-        """Where to enter what no way from an entry has led to.
+    def unnamed_roots(self, found: Findings) -> list[Root]:
+        """Functions that nothing but their first row makes one.
 
-        Function symbols inside functions of the table are entered as functions are, if they
-        have an entry's row; parts of functions by the row at their start.
+        It may be wrong, in a part that is jumped to with a frame: then it has been reached.
         """
         wanted = self._wanted()
         roots: list[Root] = []
+        for number, function in enumerate(self.sites.functions):
+            place = self.sites.position(function.start)
+            if place is None or found.reached[place[0]][place[1]]:
+                continue
+            site = self.sites.records[place[0]][place[1]]
+            if site["flags"] & w.ENTRY_ROW and (wanted is None or number in wanted):
+                roots.append(Root(function.start, w.BY_ENTRY))
+        return roots
+
+    def part_roots(self, found: Findings) -> list[Root]:
+        """Symbols inside functions, if they have an entry's row, and parts by their first row."""
+        wanted = self._wanted()
+        roots: list[Root] = []
         starts = {function.start for function in self.sites.functions}
-        for address in sorted(starts.union(self.placed.functions().values())):
+        for address in sorted(starts.union(self.symbols)):
             place = self.sites.position(address)
             if place is None or found.reached[place[0]][place[1]]:
                 continue
@@ -174,12 +189,11 @@ class Sweep:
             return Entry.RESOLVER
         if row is not None and row.signal and self.arch.signal_frame is not None:
             return Entry.SIGNAL
-        named = address in self.symbols and ".cold" not in name
-        return Entry.CALL if named or flags & w.ENTRY_ROW else None
+        return Entry.CALL if address in self.symbols and ".cold" not in name else None
 
     def _wanted(self) -> set[int] | None:
         name = self.options.function
-        if not name:
+        if name is None:
             return None
         address = self.placed.functions().get(name)
         if address is None and self.image.kind != "rel" and re.fullmatch("0[xX][0-9a-fA-F]+", name):
@@ -202,7 +216,7 @@ class Sweep:
             except (KeyError, UnwindlabError):
                 continue
             found.append(
-                SavedRows(start, one.size, one.section, one.lsda, one.signal, one.starts, one.rules)
+                replace(one, start=start)
             )
         return tuple(found)
 
@@ -215,10 +229,11 @@ class Sweep:
             names |= names_in(self.arch, placed, span, code)
         return names | self.stubs.names
 
-    def _landing_pads(self, frames: Sequence[SavedRows]) -> dict[int, list[int]]:
+    def _landing_pads(self, frames: Sequence[SavedRows]) -> dict[int, list[tuple[int, int]]]:
         """Runtime address of each call that an exception may leave -> its landing pads."""
-        pads: dict[int, list[int]] = {}
+        pads: dict[int, list[tuple[int, int]]] = {}
         places = {}
+        arguments = {frame.start: frame.arguments for frame in frames}
         for frame in frames:
             if frame.lsda is not None:
                 with contextlib.suppress(KeyError, UnwindlabError):
@@ -238,19 +253,26 @@ class Sweep:
                 continue
             for low, high, pad in areas:
                 for call in self._calls(low, high):
-                    pads.setdefault(call, []).append(pad)
+                    pads.setdefault(call, []).append((pad, _pushed(arguments[start], call - start)))
         return pads
 
     def _calls(self, start: int, end: int) -> list[int]:
         """Calls whose last byte lies in a range: that is what an unwinder looks up."""
+        span = self.sites.span_at(start)
+        if span < 0:
+            return []
+        records, addresses = self.sites.records[span], self.sites.addresses[span]
         found = []
-        for records, addresses in zip(self.sites.records, self.sites.addresses, strict=True):
-            low, high = addresses.searchsorted((start - 16, end))
-            for at in range(low, high):
-                kind = records["kind"][at]
-                last = int(addresses[at]) + int(records["size"][at]) - 1
-                if kind in (Flow.CALL, Flow.CALL_INDIRECT) and start <= last < end:
-                    found.append(int(addresses[at]))
+        low, high = addresses.searchsorted((start - self.arch.longest_instruction, end))
+        for at in range(low, high):
+            kind = records["kind"][at]
+            last = int(addresses[at]) + int(records["size"][at]) - 1
+            if kind in (Flow.CALL, Flow.CALL_INDIRECT) and start <= last < end:
+                found.append(int(addresses[at]))
         return found
 
 
+def _pushed(arguments: Sequence[tuple[int, int]], offset: int) -> int:
+    """Bytes that have been pushed for the call at an offset."""
+    number = bisect_right(arguments, offset, key=lambda each: each[0])
+    return arguments[number - 1][1] if number else 0

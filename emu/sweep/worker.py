@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -86,21 +87,23 @@ class Workers:
         jobs: processes.
     """
 
-    def __init__(self, room: Room, sites: Sites, pads: list[int], jobs: int) -> None:
+    def __init__(self, room: Room, sites: Sites, pads: list[tuple[int, int]], jobs: int) -> None:
         self._room, self._sites, self._pads, self._jobs = room, sites, pads, jobs
-        self._own: Explorer | None = None
-        self.forked = False
-        """The work was done by other processes than this one."""
+        # Where each process is, for whoever finds it dead.
+        self._places = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), np.int64)
 
     def explore(self, roots: Sequence[Root], advance: Callable[[int], None]) -> Findings:
-        """Enter at each root; `advance` is told of every so many that are done."""
-        jobs = min(self._jobs, len(roots) // _CHUNK)
-        if jobs < 2 or self._own is not None:
-            # Once this process has an emulator its copies would not be clean.
-            return self._work(roots, advance)
-        self.forked = True
-        context = multiprocessing.get_context("fork")
+        """Enter at each root; `advance` is told of every so many that are done.
+
+        Raises:
+            EmulationError: the emulator failed, or ended its process.
+        """
         found = nothing(self._sites)
+        if not roots:
+            return found
+        jobs = max(1, min(self._jobs, len(roots) // _CHUNK, len(self._places)))
+        # Always another process: code can end the emulator, and all that runs with it.
+        context = multiprocessing.get_context("fork")
         # Neighbours are of a kind; dealt out in chunks, all workers get some of each.
         chunks = [roots[at : at + _CHUNK] for at in range(0, len(roots), _CHUNK)]
         readers: list[Connection] = []
@@ -108,15 +111,17 @@ class Workers:
         for number in range(jobs):
             share = [root for chunk in chunks[number::jobs] for root in chunk]
             reader, writer = context.Pipe(False)
-            worker = context.Process(target=self._serve, args=(share, writer), daemon=True)
+            work = (number, share, writer)
+            worker = context.Process(target=self._serve, args=work, daemon=True)
             worker.start()
             writer.close()
             readers.append(reader)
             workers.append(worker)
+        connections = list(readers)
         try:
             while readers:
-                for reader in [each for each in readers if each in wait(readers)]:
-                    message = _receive(reader)
+                for reader in [each for each in wait(readers) if isinstance(each, Connection)]:
+                    message = self._receive(reader, connections.index(reader))
                     if isinstance(message, int):
                         advance(message)
                         continue
@@ -129,27 +134,41 @@ class Workers:
                 worker.join()
         return found
 
-    def _serve(self, roots: Sequence[Root], writer: Connection) -> None:
+    def _receive(self, reader: Connection, number: int) -> int | Findings:
+        """What a worker has sent."""
         try:
-            writer.send(self._work(roots, writer.send))
+            message = reader.recv()
+        except EOFError:
+            name, start, section = self._sites.placed.function_at(int(self._places[number]))
+            address = self._sites.placed.link(int(self._places[number]))
+            where = name if name and start is not None else section
+            raise EmulationError(
+                f"{self._sites.placed.image.path}: {where} at {address:#x}: "
+                "the emulator ended itself while this function was swept"
+            ) from None
+        if isinstance(message, str):
+            raise EmulationError(message)
+        assert isinstance(message, int | Findings)
+        return message
+
+    def _serve(self, number: int, roots: Sequence[Root], writer: Connection) -> None:
+        try:
+            writer.send(self._work(number, roots, writer.send))
         except EmulationError as error:
             writer.send(str(error))
         writer.close()
 
-    def _work(self, roots: Sequence[Root], advance: Callable[[int], None]) -> Findings:
+    def _work(
+        self, worker: int, roots: Sequence[Root], advance: Callable[[int], None]
+    ) -> Findings:
         sites = self._sites
-        if self._own is None:
-            self._room.furnish()
-            self._own = Explorer(self._room, sites, self._pads)
-        explorer = self._own
-        for records in sites.records:
-            records["reached"] = 0
-        before = explorer.words.copy()
-        candidates = len(explorer.candidates)
+        self._room.furnish()
+        explorer = Explorer(self._room, sites, self._pads)
         for number, root in enumerate(roots, 1):
             site = sites.at(root.pc)
             if root.how is Entry.ROW and site is not None and site["reached"]:
                 continue  # another one has led there
+            self._places[worker] = root.pc
             explorer.explore(root.pc, root.tag, root.how)
             if number % _CHUNK == 0:
                 advance(_CHUNK)
@@ -157,39 +176,21 @@ class Workers:
         words = explorer.words
         return Findings(
             [records["reached"].copy() for records in sites.records],
-            _wrong(explorer, candidates),
-            dict(explorer.faults),
-            dict(explorer.indirect.unresolved),
-            dict(explorer.cut),
-            set(explorer.stores.repaired),
-            Counter({name: int(words[word] - before[word]) for name, word in _COUNTS.items()}),
+            _wrong(explorer),
+            explorer.faults,
+            explorer.indirect.unresolved,
+            explorer.cut,
+            explorer.stores.repaired,
+            Counter({name: int(words[word]) for name, word in _COUNTS.items()}),
             None if sites.mutants is None else sites.mutants.outcomes.copy(),
         )
 
 
-def _receive(reader: Connection) -> int | Findings:
-    """What a worker has sent.
-
-    Raises:
-        EmulationError: it failed, or is gone.
-    """
-    try:
-        message = reader.recv()
-    except EOFError:
-        raise EmulationError("a process of the sweep has died") from None
-    if isinstance(message, str):
-        raise EmulationError(message)
-    assert isinstance(message, int | Findings)
-    return message
-
-
-def _wrong(explorer: Explorer, after: int) -> list[Wrong]:
-    """Wrong rows of the candidates behind the first so many."""
+def _wrong(explorer: Explorer) -> list[Wrong]:
+    """Wrong rows of all candidates."""
     found = []
     for event in explorer.events()[1:]:
         number = int(event["key"]) >> 16
-        if number <= after:
-            continue
         candidate = explorer.candidates[number - 1]
         done = int(event["done"]) & 0xFF
         got = [int(event[name]) if done > at else None
