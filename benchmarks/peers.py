@@ -306,10 +306,8 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
         data, old = bytearray(programs[program]), dice.choice(functions[program])
         at = section(programs[program], ".eh_frame")["sh_offset"] + old.offset
         place = dice.randrange(at + 17 + data[at + 16], at + 4 + old["length"] - 1)
-        data[place : place + 2] = (
-            (data[place] + change) % 256 * bool(change),
-            data[place + 1] * bool(change),
-        )
+        data[place] = (data[place] + change) % 256 if change else 0
+        data[place + 1] *= bool(change)
         try:
             new = next(fde for fde in fdes(bytes(data)) if fde.offset == old.offset)
             kind = kind_of(old, new)
@@ -318,13 +316,8 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
             continue
         hits = ((r, s) for s in traces[program] for a, b, r in decoded if a <= s[0] < b)
         wrong = {effect(m, rules, step) for rules, step in hits} - {""}
-        fault = Fault(
-            program,
-            kind,
-            min(wrong, key=EFFECTS.index, default=""),
-            old["initial_location"],
-            bytes(data),
-        )
+        worst, start = min(wrong, key=EFFECTS.index, default=""), old["initial_location"]
+        fault = Fault(program, kind, worst, start, bytes(data))
         if wrong and fault not in found:
             kinds[kind] += 1
             found.add(fault)
@@ -498,9 +491,12 @@ def compare(name: str, options: argparse.Namespace) -> None:
                 print(peer, "misses", *fault[:3], hex(fault.function), file=sys.stderr)
         cells = [f"{(time.perf_counter() - begin) / len(faults):.2f}"]
         if spent or more in (["sweep"], ["check"]):
-            speed = steps / spent if spent else rate(name, more[0])
+            speed = steps / spent if spent else best if "check" in more else rate(name, "sweep")
             cells += [f"{speed:,.0f}", f"{best / speed:,.1f}"]
-        print(line(peer, *(found[what] for what in ("", *EFFECTS)), false, elsewhere, *cells))
+        print(
+            line(peer, *(found[what] for what in ("", *EFFECTS)), false, elsewhere, *cells),
+            flush=True,
+        )
         second.append(line(peer, *(found[what] for what in KINDS)))
     print("\n" + "\n".join(second), flush=True)
 

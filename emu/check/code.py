@@ -175,7 +175,8 @@ def push_linked(state: int, sp: int, ra: int) -> int:
 
     Its return address was stored or loaded by other means. It is certain (2) where that is
     the address behind the jump. Elsewhere in the function that jumps it may be what a call
-    has left in the register, unless SP is that of a function that has no frame (1).
+    has left in the register, unless SP is that of a function that has no frame (1); where
+    nothing is called yet, it may be in any function.
     """
     truth = load64(state + 8 * s.TRUTH)
     cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
@@ -188,9 +189,7 @@ def push_linked(state: int, sp: int, ra: int) -> int:
             return 0
         span = find_range(state, ra)
         function = function_at(span, ra - load64(span + s.R_BIAS)) if span else 0
-        if not load64(truth + 8 * t.RA_IN_REGISTER) or function == 0:
-            return 0
-        if load64(function + 16) != owner:
+        if function == 0 or (depth > 0 and load64(function + 16) != owner):
             return 0
     store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
     add_frame(truth, ra, cfa, load64(truth + 8 * t.PREVIOUS_FP), owner)

@@ -123,7 +123,7 @@ def _jump(state: int, pc: int, sp: int, fp: int, owner: int, entry: int) -> None
             check_caller(state, load64(fetch + CALL_PC), load64(fetch + t.FP), window == t.SWITCHED)
             return
     if window > t.SWITCHED and elsewhere:
-        if not has_switched(truth, sp, owner, entry):
+        if not has_switched(truth, owner, entry):
             close(state)
         else:
             if window == t.FELL:
@@ -216,7 +216,7 @@ def _check(state: int, pc: int, size: int) -> None:
             close(state)
             window = t.CLOSED
         found = follow(state, row, sp, fp, True)
-        if window == t.SWITCHED and found != _REFUSED:
+        if window == t.SWITCHED:
             see(state, pc, size, code, row, found)
         else:
             verdict = compare(state, row, found, depth)

@@ -61,6 +61,8 @@ class Session:
         self.tasks: dict[str, Task] = {}
         self.samplers: dict[str, Sampler] = {}
         self.rings: dict[str, Ring] = {}
+        self.unreached = 0
+        """Points of steps that were never reached."""
         self.files: dict[str, list[Entry]] = {}
         """What was read so far, for each tracer, and for all perf events together."""
         self._rings_of: dict[str, list[Ring]] = {}
@@ -181,6 +183,7 @@ class Session:
                 self._on(cpu, step)
         finally:
             missed = step.point is not None and kernel.at.pop(step.point, None) is not None
+        self.unreached += missed
         if missed and not lenient:
             raise NotNow(f"cpu{step.cpu} {step.verb}: {step.point} is not reached")
 

@@ -95,6 +95,12 @@ class Sweep:
             faults += plant(function, places, self.arch)
         for start, spans in self.sites.rules.spans():
             faults += plant_rules(start, spans)
+        return self.judge(faults, progress)
+
+    def judge(
+        self, faults: Sequence[Fault], progress: Callable[[int], None] | None = None
+    ) -> Score:
+        """See which of these faults the sweep sees."""
         mutants = self.sites.plant(faults)
         found = self._explore(progress)
         return mutants.score(mutants.outcomes if found.outcomes is None else found.outcomes)

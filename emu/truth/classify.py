@@ -255,12 +255,10 @@ def lands(truth: int, owner: int) -> bool:
 
 
 @numba.njit(cache=True)
-def has_switched(truth: int, sp: int, owner: int, entry: int) -> bool:
+def has_switched(truth: int, owner: int, entry: int) -> bool:
     """A jump to another function shows that SP is on another stack, or on one in another use."""
     if not lands(truth, owner) or load64(truth + 8 * t.WINDOW) != t.FELL:
         return lands(truth, owner)
-    if sp >= load64(truth + 8 * t.WINDOW_LOW):
-        return False
     returned = load64(truth + 8 * t.PREVIOUS_KIND) == _RETURN
     return entry != 0 or returned or t.known(truth, load64(truth + 8 * t.WINDOW_SP)) > 0
 
@@ -273,24 +271,25 @@ def land(truth: int, pc: int, sp: int, fp: int, owner: int, entry: int, ra: int)
     """
     store64(truth + 8 * t.WINDOW, t.CLOSED)
     frames = load64(truth + 8 * t.FRAMES)
+    begins = entry and load64(truth + 8 * t.CURRENT)
     cfa = sp - load64(truth + 8 * t.CALLER_SP)
     if entry:
         cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
     depth = level = _above(truth, sp)
-    while level > 0:
+    # The lowest frame of another stack is that with which its first function was entered.
+    while level > (1 if begins else 0):
         frame = frames + t.FRAME_BYTES * (level - 1)
         if load64(frame + t.CFA) > cfa:
             break
         if load64(frame + t.CFA) == cfa and load64(frame + t.RA) == (ra if entry else pc):
             if entry:
                 _cut(truth, level)
-                store64(frame + t.FP, fp)
             else:
                 _return(truth, level - 1)
             return
         level -= 1
-    if entry and load64(truth + 8 * t.CURRENT):
-        t.begin_again(truth, sp)
+    if begins:
+        t.clear(truth, sp)
         begin(truth, sp, ra, fp)
         return
     if load64(truth + 8 * t.RA_IN_REGISTER) == 0:

@@ -72,6 +72,13 @@ _OTHER_FRAMES = 1 << 16
 
 
 @numba.njit(cache=True)
+def _at_home(truth: int, number: int, sp: int) -> bool:
+    """The stack was left with about this SP."""
+    stack = load64(truth + 8 * STACKS) + _STACK_BYTES * number
+    return -_HOME <= sp - load64(stack + _S_LEFT_SP) <= _HOME
+
+
+@numba.njit(cache=True)
 def known(truth: int, sp: int) -> int:
     """Number of the stack that holds SP, other than the current one; -1: none.
 
@@ -85,7 +92,7 @@ def known(truth: int, sp: int) -> int:
         other = stacks + _STACK_BYTES * number
         if number != current and load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
             left = load64(other + _S_LEFT_AT)
-            if -_HOME <= sp - load64(other + _S_LEFT_SP) <= _HOME:
+            if _at_home(truth, number, sp):
                 left += 1 << 60
             if left > last:
                 best, last = number, left
@@ -115,19 +122,14 @@ def _place_outside(truth: int, sp: int) -> int:
     low = load64(truth + 8 * LOW)
     high = load64(truth + 8 * HIGH)
     if low - load64(truth + 8 * SLACK) <= sp < low:
-        other = load64(truth + 8 * STACKS) + _STACK_BYTES * number
         fall = load64(truth + 8 * PREVIOUS_SP) - sp
-        if number >= 0 and fall >= _NEAR:
-            home = sp - load64(other + _S_LEFT_SP)
-            if -_HOME <= home <= _HOME or sp == load64(other + _S_FIRST_SP):
-                return number
+        if number >= 0 and fall >= _NEAR and _at_home(truth, number, sp):
+            return number
         store64(truth + 8 * LOW, sp)
-        if fall >= _FAR and not load64(truth + 8 * WINDOW):
-            store64(truth + 8 * WINDOW_LOW, low)
-            return FAR
-        if number > 0:
-            store64(other + _S_HIGH, 0)  # its memory is in other use
-        return SAME
+        if fall < _FAR or load64(truth + 8 * WINDOW):
+            return SAME
+        store64(truth + 8 * WINDOW_LOW, low)
+        return FAR
     if number >= 0:
         return number
     if high < sp <= high + _HEAD and load64(truth + 8 * CURRENT) != 0:
@@ -164,23 +166,18 @@ def _leave(truth: int) -> None:
     store64(here + _S_HIGH, load64(truth + 8 * HIGH))
     store64(here + _S_BOTTOM, load64(truth + 8 * BOTTOM))
     store64(here + _S_LEFT_AT, load64(truth + 8 * SWITCHES))
-    if load64(truth + 8 * DEPTH) == 0 and load64(truth + 8 * BOTTOM) == UNKNOWN:
-        store64(here + _S_HIGH, 0)  # nothing is known of it, and its place is free
 
 
 @numba.njit(cache=True)
 def _new(truth: int, sp: int, owner: int) -> int:
     """A stack that begins at SP, in the function `owner`."""
     stacks = load64(truth + 8 * STACKS)
-    count = load64(truth + 8 * STACK_COUNT)
-    number = 1
-    while number < count and load64(stacks + _STACK_BYTES * number + _S_HIGH):
-        number += 1
-    if number == _MOST_STACKS:
+    number = load64(truth + 8 * STACK_COUNT)
+    if number < _MOST_STACKS:
+        store64(truth + 8 * STACK_COUNT, number + 1)
+    else:
         # Another one but the main stack gives its place, in turn.
         number = 1 + load64(truth + 8 * SWITCHES) % (_MOST_STACKS - 1)
-    elif number == count:
-        store64(truth + 8 * STACK_COUNT, count + 1)
     new = stacks + _STACK_BYTES * number
     store64(new + _S_DEPTH, 0)
     store64(new + _S_LOW, sp)
@@ -216,12 +213,12 @@ def split(truth: int, sp: int) -> None:
 def _enter(truth: int, number: int, sp: int, owner: int) -> None:
     """Make a stack the current one, without what is left over from an earlier use of it."""
     stack = load64(truth + 8 * STACKS) + _STACK_BYTES * number
-    depth = before = load64(stack + _S_DEPTH)
+    depth = load64(stack + _S_DEPTH)
     frames = load64(stack + _S_FRAMES)
-    first = sp == load64(stack + _S_FIRST_SP)
     # A frame whose caller's SP is SP can be alive: that of a function which has given its
     # frame back, and by which the stack was left. But not where the stack began.
-    begun = first and owner == load64(stack + _S_FIRST_OWNER)
+    first = load64(stack + _S_FIRST_SP)
+    begun = sp == first and owner == load64(stack + _S_FIRST_OWNER)
     while depth > 0:
         frame = frames + FRAME_BYTES * (depth - 1)
         caller = load64(frame + CFA) + load64(truth + 8 * CALLER_SP)
@@ -231,8 +228,7 @@ def _enter(truth: int, number: int, sp: int, owner: int) -> None:
     store64(truth + 8 * CURRENT, number)
     store64(truth + 8 * FRAMES, frames)
     store64(truth + 8 * DEPTH, depth)
-    anew = depth == 0 and before and number
-    store64(truth + 8 * BOTTOM, UNKNOWN if anew else load64(stack + _S_BOTTOM))
+    store64(truth + 8 * BOTTOM, load64(stack + _S_BOTTOM))
     store64(truth + 8 * LOW, min(load64(stack + _S_LOW), sp))
     store64(truth + 8 * HIGH, load64(stack + _S_HIGH))
     store64(truth + 8 * CAPACITY, load64(stack + _S_CAPACITY))
@@ -240,16 +236,12 @@ def _enter(truth: int, number: int, sp: int, owner: int) -> None:
     store64(truth + 8 * SWITCHES, load64(truth + 8 * SWITCHES) + 1)
     store64(truth + 8 * FETCH_COUNT, 0)
     here = sp == load64(stack + _S_LEFT_SP) and owner == load64(stack + _S_LEFT_OWNER)
-    as_left = here and depth == before and not first
-    open_window(truth, RESUMED if as_left else SWITCHED, sp, owner)
+    open_window(truth, RESUMED if here else SWITCHED, sp, owner)
 
 
 @numba.njit(cache=True)
-def begin_again(truth: int, sp: int) -> None:
-    """The stack that the window is open on is used anew: nothing of earlier times is left."""
-    here = load64(truth + 8 * STACKS) + _STACK_BYTES * load64(truth + 8 * CURRENT)
-    store64(here + _S_FIRST_SP, load64(truth + 8 * WINDOW_SP))
-    store64(here + _S_FIRST_OWNER, load64(truth + 8 * WINDOW_OWNER))
+def clear(truth: int, sp: int) -> None:
+    """The current stack is used anew from SP on: nothing of earlier times is left."""
     store64(truth + 8 * LOW, sp)
     store64(truth + 8 * HIGH, sp)
     store64(truth + 8 * DEPTH, 0)

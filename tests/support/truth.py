@@ -76,7 +76,7 @@ class Driver:
         elsewhere = owner != words[shadow.PREVIOUS_OWNER]
         window = words[shadow.WINDOW]
         if window > shadow.SWITCHED and elsewhere:
-            if not has_switched(block, self.sp, owner, entry):
+            if not has_switched(block, owner, entry):
                 window = words[shadow.WINDOW] = shadow.CLOSED
             elif window == shadow.FELL:
                 split(block, self.sp)
@@ -96,7 +96,10 @@ class Driver:
             open_window(block, shadow.FELL, self.sp, owner)
         elif where != shadow.SAME:
             switch(block, where, self.sp, owner)
-        self.stacks.words[shadow.PREVIOUS_SP] = self.sp
+        words = self.stacks.words
+        if words[shadow.WINDOW] == shadow.FELL and self.sp >= words[shadow.WINDOW_LOW]:
+            words[shadow.WINDOW] = shadow.CLOSED
+        words[shadow.PREVIOUS_SP] = self.sp
 
     def back(self, ra: int) -> None:
         """The plain return: SP is what it was before the call."""

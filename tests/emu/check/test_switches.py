@@ -172,6 +172,25 @@ def test_a_wrong_row_of_the_switch(command: Command, tmp_path: Path) -> None:
     assert int(expected["ra"], 16) == 0x400000 + 64 + 56 + sizes[0] + sizes[1]
 
 
+def test_a_switch_that_jumps(command: Command, tmp_path: Path) -> None:
+    """It may be a tail call: what is below f is then below the switch, too."""
+    start = ("_start", MAP + begin(0xFF00, "67452301") + EXIT, OUTERMOST)
+    jumps = ("swap", "4887e3 ffe1", b"")  # xchg %rsp, %rbx; jmp *%rcx
+    answer = check(command, tmp_path, [start, jumps, ("f", BODY, FRAME), LEAF])
+    assert (answer.findings, gaps(answer)) == ([], [])
+
+
+def test_a_switch_that_is_marked(command: Command, tmp_path: Path) -> None:
+    """Right on a new stack; wrong on the way back, where there is a caller."""
+    marked = advance(3) + OUTERMOST
+    start = ("_start", MAP + begin(0xFF00, "67452301") + EXIT, OUTERMOST)
+    body = ("f", "4883ec08 e8@back.0f0b", FRAME)
+    switches = [(*SWAP[:2], marked), (*BACK[:2], marked)]
+    answer = check(command, tmp_path, [start, *switches, body])
+    assert answer.findings == [("wrong-end", "back", "sampled", 3, 4)]
+    assert gaps(answer) == []
+
+
 # ---- stacks that are used again
 
 
@@ -226,6 +245,43 @@ def test_a_call_on_a_new_stack(command: Command, tmp_path: Path) -> None:
     assert answer.json["caller_verdicts"] == {"outermost": 1, "refused": 1, "exact": 1}
 
 
+def test_a_call_on_a_stack_that_is_used_again(command: Command, tmp_path: Path) -> None:
+    """Below the place of before: what was called there is no caller of the start routine."""
+    again = (begin(0x10000, "67452301") + begin(0xFF00, "67452301")).replace("swap", "begin")
+    routine = ("begin", "4887e3 ffd1", b"")
+    body = ("f", "4883ec08 e8@leaf.e8@back.0f0b", FRAME)
+    start = ("_start", MAP + again + EXIT, OUTERMOST)
+    answer = check(command, tmp_path, [start, routine, BACK, body, LEAF])
+    assert answer.findings == []
+    assert gaps(answer) == [("refused", "begin", "sampled", 2)]
+    assert answer.json["caller_verdicts"]["refused"] == 2
+
+
+def test_a_large_frame_that_is_never_left(command: Command, tmp_path: Path) -> None:
+    """One wrong row behind the large step; the program ends without a return or a call."""
+    # 0: sub $0x2000, %rsp; 7: nop; 8: nop; 9: mov $200, %ecx; 14: dec %ecx; 16: jnz 14
+    code = "4881ec00200000 90 90 b9c8000000 ffc9 75fc" + EXIT
+    body = ("f", code, advance(8) + cfa_offset(0x2008))
+    answer = check(command, tmp_path, [("_start", "e8@f.", OUTERMOST), body])
+    assert answer.findings == [("wrong-cfa", "f", "sampled", 7, 8)]
+
+
+def test_a_function_that_comes_back(command: Command, tmp_path: Path) -> None:
+    """f looks at another stack and goes on with its own: there it is checked as before."""
+    start = ("_start", MAP + "498d9c2400800000 e8@f." + EXIT, OUTERMOST)  # lea 0x8000(%r12), %rbx
+    # 0: xchg %rsp, %rbx; 3: the same; 6: nop; 7: call leaf; 12: ret
+    body = (
+        "f",
+        "4887e3 4887e3 90 e8@leaf.c3",
+        advance(6) + cfa_offset(16) + advance(6) + cfa_offset(8),
+    )
+    answer = check(command, tmp_path, [start, body, LEAF])
+    assert answer.findings == [("wrong-cfa", "f", "sampled", 6, 12)]
+    assert answer.json["findings"][0]["count"] == 2
+    # On the other stack it finds a return address of 0; the other 14 are of _start.
+    assert answer.json["verdicts"]["outermost"] == 15
+
+
 # ---- calls into the own function that go on to another one
 
 THUNK = (
@@ -253,6 +309,30 @@ def test_a_thunk_inside_the_function(
     assert answer.findings == findings
     assert answer.json["truth"]["calls"] == 2
     assert answer.json["caller_verdicts"] == {"outermost": 1, "exact": 1}
+
+
+def test_a_thunk_behind_fetches_of_the_pc(command: Command, tmp_path: Path) -> None:
+    """Those before, of the same place, are over when SP is above them."""
+    # mov $5, %ecx; call over a nop; pop %rax; dec %ecx; jnz back to the call
+    fetches = "b905000000 e802000000 6690 58 ffc9 75f4"
+    body = ("f", fetches + THUNK, None)
+    answer = check(command, tmp_path, [("_start", "e8@f." + EXIT, OUTERMOST), body, G])
+    assert answer.findings == []
+    assert answer.json["truth"]["calls"] == 2
+    assert answer.json["verdicts"]["exact"] == 1
+
+
+def test_a_fetch_of_the_pc_before_a_tail_call(command: Command, tmp_path: Path) -> None:
+    """bl inside f at the SP of its entry; then leaf runs in its place."""
+    # mov x9, x30; bl +8; nop; mov x0, x30; mov x30, x9; b leaf
+    code = (0xAA1E03E9, 0x94000002, 0xD503201F, 0xAA1E03E0, 0xAA0903FE, 0x14000001)
+    moved = advance(4) + bytes((REGISTER, 30, 9)) + advance(16) + bytes((0x08, 30))
+    functions = arm(b"")
+    functions[1] = Made("f", b"".join(word.to_bytes(4, "little") for word in code), moved)
+    path = write_program(tmp_path / "prog", AARCH64, functions)
+    answer = command.check(path, "--table", "cfi")
+    assert answer.findings == []
+    assert (answer.json["truth"]["calls"], answer.json["truth"]["returns"]) == (1, 1)
 
 
 def arm(rules: bytes) -> list[Made]:
@@ -319,6 +399,15 @@ def test_a_call_by_push_and_jump(command: Command, tmp_path: Path) -> None:
     assert answer.findings == [("wrong-cfa", "f", "caller", 8, 13)]
     assert answer.json["verdicts"]["exact"] == 5
     assert answer.json["truth"]["calls"] == 2
+
+
+def test_a_start_that_stores_where_to_return(command: Command, tmp_path: Path) -> None:
+    """Nothing is called yet: the return address may be in any function."""
+    start = ("_start", "488d05@finish.50 e9@f.", OUTERMOST)  # lea finish, %rax; push %rax; jmp f
+    body = ("f", "4883ec08 e8@leaf.4883c408 c3", FRAME + advance(9) + cfa_offset(8))
+    answer = check(command, tmp_path, [start, LEAF, body, ("finish", EXIT, OUTERMOST)])
+    assert (answer.findings, gaps(answer)) == ([], [])
+    assert answer.json["verdicts"] == {"exact": 5, "outermost": 6}
 
 
 def test_a_call_by_load_and_jump(command: Command, tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """The state machine of deferred unwinding: what may happen next, and what must hold after it."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, rule
@@ -26,15 +26,16 @@ class World:
     Args:
         design: name of the design.
         layout: name of the cookie layout; empty: the design's own.
-        windows: also lets happen what breaks the merged form by a reading of its code: an NMI
-            while the entry is being forgotten, no memory for a trace, refused task work.
+        windows: what may happen beside, and breaks the merged form by a reading of its code:
+            ``reset`` an NMI while the entry is being forgotten, ``no-memory`` for a trace,
+            ``no-queue`` task work is refused.
         counters: values that a CPU's cookie counter may be set to, as scenarios spell them.
         cancels: tracers come and go.
     """
 
     design: str
     layout: str = ""
-    windows: bool = False
+    windows: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
     cancels: bool = True
 
@@ -66,10 +67,9 @@ class World:
             if self.cancels:
                 steps += [Step("cancel", cpu, (tracer,)) for tracer in TRACERS]
                 steps += [Step("register", cpu, (tracer,)) for tracer in TRACERS]
-            steps += _interrupted(cpu, self.windows)
+            steps += _interrupted(cpu, "reset" in self.windows)
         steps += [Step("read"), *(Step("fill", words=(tracer,)) for tracer in TRACERS)]
-        if self.windows:
-            steps += [Step("no-memory"), Step("no-queue")]
+        steps += [Step(window) for window in self.windows if window != "reset"]
         return steps
 
 
@@ -102,7 +102,7 @@ def context(cpu: Cpu) -> str:
     return "user" if inside is None else "syscall" if inside == "fork" else str(inside)
 
 
-def _interrupted(cpu: int, windows: bool) -> Iterator[Step]:
+def _interrupted(cpu: int, reset: bool) -> Iterator[Step]:
     """Requests, returns and exits with something in between."""
     for tracer in TRACERS[:2]:
         asks = Step("sample", cpu, (tracer,))
@@ -113,7 +113,7 @@ def _interrupted(cpu: int, windows: bool) -> Iterator[Step]:
         yield Step("return", cpu, (), Point.CALLBACK, nmi)
         yield Step("return", cpu, (), Point.UNWIND, nmi)
         yield Step("exit", cpu, (), Point.CALLBACK, nmi)
-        if windows:
+        if reset:
             yield Step("return", cpu, (), Point.RESET, nmi)
 
 
@@ -150,10 +150,12 @@ class Player:
         cpu = choice & 1
         possible = self._possible[cpu, context(self.session.kernel.cpus[cpu])]
         step = possible[(choice >> 1) % len(possible)]
-        before = self.session.kernel.time
+        before, unreached = self.session.kernel.time, self.session.unreached
         self.session.play([step], lenient=True)
         if self.session.kernel.time == before:
             return False
+        if self.session.unreached > unreached:
+            step = replace(step, point=None, inside=())
         self.steps.append(step)
         return True
 

@@ -81,7 +81,10 @@ def _simpler(world: World, steps: tuple[Step, ...]) -> Iterator[tuple[Step, ...]
         if renamed != steps:
             yield renamed
     if any(step.cpu == 1 for step in steps):
-        yield tuple(_moved(step) for step in steps)
+        moved = tuple(_moved(step) for step in steps)
+        for count in (0, 1, 2):
+            for gone in combinations(range(size), count):
+                yield tuple(step for number, step in enumerate(moved) if number not in gone)
 
 
 def _renamed(step: Step, old: str, new: str) -> Step:

@@ -74,11 +74,8 @@ def test_a_detected_fault_is_a_finding_when_it_is_really_there(machine: str) -> 
             for fault in plant(function, places, probe.arch)
             if isinstance(fault.planted[0].row, Row) and len(fault.planted) == 1
         ]
-    for number, fault in faults[:: max(1, len(faults) // 25)]:
-        judged = Sweep(path, options)
-        mutants = judged.sites.plant([fault])
-        judged.run()
-        detected = mutants.score(mutants.outcomes).detected == 1
+    for number, fault in faults[:: max(1, len(faults) // 15)]:
+        detected = Sweep(path, options).judge([fault]).detected == 1
         real = Sweep(path, options)
         functions = list(table.functions)
         functions[number] = _with_fault(functions[number], fault)

@@ -96,8 +96,25 @@ def test_a_direct_jump_of_the_switch_is_no_entry(arch: Arch) -> None:
     """The function that switches may go on in another one before it leaves."""
     program = switched(arch)
     program.go(G, kind=PLAIN, ra=0x1234)
+    assert program.bottom == shadow.UNKNOWN
     program.go(H, kind=RETURN, ra=0x5678)
     assert program.returns_to == [0x5678]
+
+
+def test_the_first_function_returns_into_another(arch: Arch) -> None:
+    """Nothing has called that one: the stack ends there."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=H + 0x20)
+    program.go(H + 0x20, FAR + program.pushed, RETURN)
+    assert (program.returns_to, program.bottom) == ([], shadow.ENDS)
+
+
+def test_the_first_function_is_left_without_a_return(arch: Arch) -> None:
+    """A jump to above its frame: what it was entered with is gone, and nothing else known."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.go(H + 0x20, FAR + 64)
+    assert (program.returns_to, program.bottom) == ([], shadow.UNKNOWN)
 
 
 # ---- how it goes on
@@ -162,6 +179,27 @@ def test_a_stack_is_begun_again(distance: int, arch: Arch) -> None:
     assert program.returns_to == [H + 5, 0x5678]
 
 
+def test_a_stack_is_begun_again_in_the_middle_of_a_function(arch: Arch) -> None:
+    """Above all that was there before: nothing is known of it any more."""
+    program = switched(arch)
+    leave(program)
+    program.go(F + 0x20)
+    program.move(FAR + 48 - program.sp)
+    program.go(H + 0x20, kind=RETURN)
+    assert (program.returns_to, program.bottom) == ([], shadow.UNKNOWN)
+
+
+def test_a_stack_is_begun_again_by_a_call_on_x86_64() -> None:
+    """The call overwrites the return address of another function that was called there."""
+    program = switched(X86_64)
+    program.call(F + 0x20)
+    program.move(TOP - 64 - program.sp)
+    program.go(H + 0x20)
+    program.move(FAR - program.sp)
+    program.call(H + 0x20)
+    assert program.returns_to == [H + 0x25]
+
+
 def test_a_stack_is_begun_again_with_the_sp_that_it_was_left_with(arch: Arch) -> None:
     """By the same function, even: what it leaves for tells."""
     program = switched(arch)
@@ -215,11 +253,52 @@ def test_a_stack_below_is_told_by_its_first_function(arch: Arch) -> None:
     here = program.sp
     program.go(F + 0x20)
     program.move(-16 * KILOBYTE)
+    program.move(64)
     assert (program.returns_to, program.switches) == ([MAIN + 5], 0)
     program.go(G, kind=RETURN, ra=0x1234)
     assert (program.returns_to, program.switches) == ([0x1234], 1)
+    program.move(-32)
+    there = program.sp
     program.go(F + 0x30, here)
     assert program.returns_to == [MAIN + 5]
+    program.move(there - here)
+    assert program.returns_to == [0x1234]
+
+
+def test_a_stack_below_is_told_by_a_return(arch: Arch) -> None:
+    """Into the middle of a function, of which nothing is known."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.go(F + 0x20)
+    program.move(-16 * KILOBYTE)
+    program.go(G + 0x20, kind=RETURN)
+    assert (program.returns_to, program.bottom) == ([], shadow.UNKNOWN)
+
+
+def test_a_stack_below_is_told_by_what_is_known(arch: Arch) -> None:
+    """A jump into the middle of a function, with an SP at which another stack has been."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.move(-256)
+    resumed = program.sp
+    program.move(-256)
+    program.move(FAR + 16 * KILOBYTE - program.sp)
+    program.go(H, kind=RETURN, ra=0x5678)
+    program.go(H + 0x20)
+    program.move(resumed - program.sp)
+    assert program.returns_to == [0x5678]
+    program.go(G + 0x20)
+    assert program.returns_to == [0x1234]
+
+
+def test_a_large_frame_with_a_jump_table(arch: Arch) -> None:
+    """An indirect jump into an unknown part of the function: no other stack."""
+    program = Driver(arch)
+    program.call(MAIN)
+    program.go(F + 0x20)
+    program.move(-16 * KILOBYTE)
+    program.go(G + 0x20)
+    assert (program.returns_to, program.switches) == ([MAIN + 5], 0)
 
 
 def test_a_large_frame_that_calls(arch: Arch) -> None:
@@ -233,20 +312,48 @@ def test_a_large_frame_that_calls(arch: Arch) -> None:
     assert (program.returns_to, program.switches) == ([F + 0x25, MAIN + 5], 0)
 
 
-def test_memory_of_a_stack_that_was_used_otherwise(arch: Arch) -> None:
-    """Begun again higher up it grows over what was another stack; small steps are no switch."""
+@pytest.mark.parametrize(("before", "size"), [(64, 16), (64, 64), (600, 512)])
+def test_memory_of_a_stack_that_was_used_otherwise(before: int, size: int, arch: Arch) -> None:
+    """Begun again higher up it grows over what was another stack: that is no switch."""
     program = switched(arch)
     program.go(G, kind=RETURN, ra=0x1234)
-    program.move(-64)
-    program.call(G)
+    for _ in range(4):
+        program.call(G)
+        program.move(-before)
+    lowest = program.sp
     program.move(TOP - 64 - program.sp)
     program.go(F + 0x20)
     program.move(FAR + 256 - program.sp)
     program.go(G, kind=RETURN, ra=0x5678)
-    for _ in range(8):
+    depth = 0
+    while program.sp > lowest:
         program.call(G)
-        program.move(-64)
-    assert program.returns_to == [G + 5] * 8 + [0x5678]
+        program.move(-size)
+        depth += 1
+    assert program.returns_to == [G + 5] * depth + [0x5678]
+
+
+def test_a_large_frame_on_a_new_stack(arch: Arch) -> None:
+    """Before it is known what is there; it is one stack."""
+    program = switched(arch)
+    program.move(-16 * KILOBYTE)
+    program.go(G, kind=RETURN, ra=0x1234)
+    assert (program.returns_to, program.switches) == ([0x1234], 1)
+
+
+def test_a_stack_that_is_begun_again_may_be_smaller(arch: Arch) -> None:
+    """What it once grew to has become another stack."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.move(-8 * KILOBYTE)
+    program.move(TOP - 64 - program.sp)
+    program.go(F + 0x20)
+    program.move(FAR - program.sp)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.go(G + 0x20)
+    program.move(-4 * KILOBYTE)
+    program.go(H, kind=RETURN, ra=0x5678)
+    assert program.returns_to == [0x5678]
 
 
 # ---- landings
