@@ -147,7 +147,7 @@ class Merged:
         info: Info = task.info
         if info.mask & PENDING:
             self._process(task)
-            # task_work_cancel(): what an NMI queued meanwhile is gone with it.
+            # task_work_cancel(); from here on requests are refused.
             task.works = [work for work in task.works if work != self._process]
 
     def unwind_now(self, task: Task) -> tuple[int, Stack]:

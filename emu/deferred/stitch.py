@@ -46,18 +46,20 @@ Stitcher = Callable[[Sequence[Entry]], list[Stitched]]
 
 
 def by_cookie(file: Sequence[Entry]) -> list[Stitched]:
-    """By (tid, cookie): of several stacks, the first that is not older than the sample.
+    """By (tid, cookie): of several stacks the next one, or else the last one before the sample.
 
-    0 is no cookie; a sample that was told it stays without a stack.
+    A sample taken after its entry's stack was delivered finds that stack before it. 0 is no
+    cookie; a sample that was told it stays without a stack.
     """
     samples, records = _parts(file)
     index: dict[tuple[int, int], list[Deferred]] = defaultdict(list)
     for record in records:
         index[record.tid, record.cookie].append(record)
-    return [
-        _joined(sample, _next(index[sample.tid, sample.cookie] if sample.cookie else (), sample))
-        for sample in samples
-    ]
+    stitched = []
+    for sample in samples:
+        same = index[sample.tid, sample.cookie] if sample.cookie else []
+        stitched.append(_joined(sample, _next(same, sample) or (same[-1] if same else None)))
+    return stitched
 
 
 def by_tid(file: Sequence[Entry]) -> list[Stitched]:

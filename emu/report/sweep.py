@@ -146,8 +146,13 @@ class _Report:
         given = result.coverage.frame_given_up
         if given:
             yield from ("", f"frame given up ({len(given)}): " + ", ".join(given))
-        if result.contradicted:
-            yield f"{result.contradicted} instructions are wrong on one way and right on another"
+        if result.doubtful:
+            yield ""
+            yield "doubtful, and no findings (wrong on a way without proof, right on another):"
+        for item in result.doubtful[:_MOST_ROWS]:
+            yield f"  {headline(item.finding, 'visits')}"
+        if len(result.doubtful) > _MOST_ROWS:
+            yield f"  ... {len(result.doubtful) - _MOST_ROWS} more"
         for reason, count in sorted(result.skipped.items()):
             yield f"{count} instructions were not executed: {reason}"
 
@@ -184,6 +189,7 @@ class _Report:
             "gaps": [place_object(gap) | {"reason": gap.reason} for gap in result.gaps],
             "counts": dict(result.counts),
             "contradicted": result.contradicted,
+            "doubtful": [place_object(item.finding) for item in result.doubtful],
             "not_executed": dict(sorted(result.skipped.items())),
         }  # fmt: skip
         if self._known:

@@ -77,8 +77,10 @@ class SweepResult:
     gaps: tuple[Finding, ...]
     counts: Mapping[str, int] = field(default_factory=dict)
     """What happened on the way: calls, branches, tail calls, skipped instructions, and so on."""
+    doubtful: tuple[SweepFinding, ...] = ()
+    """Wrong on ways that are not believed: not proven, and others contradict them. No findings."""
     contradicted: int = 0
-    """Instructions that are wrong on one way and right on another."""
+    """Instructions in them."""
     skipped: Mapping[str, int] = field(default_factory=dict)
     """Instructions that the emulator could not execute, by the reason."""
     seconds: float = 0.0

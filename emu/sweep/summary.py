@@ -33,7 +33,7 @@ _MASK = (1 << 64) - 1
 
 def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
     """The result of a sweep from what its workers saw."""
-    reported, contradicted, given_up = _sort_out(sweep, found)
+    reported, doubtful, given_up = _sort_out(sweep, found)
     _trust(sweep, found, reported)
     verdicts: Counter[Verdict] = Counter()
     wrong = {item.pc: item.verdict for item in reported}
@@ -53,7 +53,8 @@ def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
         findings=tuple(_findings(sweep, reported)),
         gaps=tuple(_gaps(sweep, found)),
         counts=dict(sorted(found.counts.items())),
-        contradicted=contradicted,
+        doubtful=tuple(_findings(sweep, doubtful)),
+        contradicted=len(doubtful),
         skipped=Counter(found.faults.values()),
         seconds=seconds,
     )
@@ -79,8 +80,10 @@ def _good(sweep: Sweep, code: int) -> Verdict:
     return Verdict.OUTERMOST if sweep.sites.table.rows[code].outermost else Verdict.EXACT
 
 
-def _sort_out(sweep: Sweep, found: Findings) -> tuple[list[Wrong], int, tuple[str, ...]]:
-    """(what is reported, wrong instructions that are not, functions given up).
+def _sort_out(
+    sweep: Sweep, found: Findings
+) -> tuple[list[Wrong], list[Wrong], tuple[str, ...]]:
+    """(what is reported, what is wrong on ways that are not believed, functions given up).
 
     An instruction that is wrong on one way and right on another is reported if the way on
     which it is wrong is proven: a row must hold on every way.
@@ -89,19 +92,20 @@ def _sort_out(sweep: Sweep, found: Findings) -> tuple[list[Wrong], int, tuple[st
     for addresses, reached in zip(sweep.sites.addresses, found.reached, strict=True):
         clean.update(addresses[(reached & w.R_CLEAN) != 0].tolist())
     by_pc: dict[int, list[Wrong]] = {}
+    doubtful: dict[int, list[Wrong]] = {}
     given_up: set[str] = set()
-    contradicted: set[int] = set()
     for item in found.wrong:
         if item.doubtful and not _proven(item):
             continue  # the call before does not return
         if item.state & w.HANDED_OVER:
             given_up.add(_name(sweep, item.root))
         elif _doubtful(item) or (item.pc in clean and not _proven(item)):
-            contradicted.add(item.pc)
+            doubtful.setdefault(item.pc, []).append(item)
         else:
             by_pc.setdefault(item.pc, []).append(item)
     reported = [best(items) for _, items in sorted(by_pc.items())]
-    return reported, len(contradicted), tuple(sorted(given_up))
+    rest = [best(items) for pc, items in sorted(doubtful.items()) if pc not in by_pc]
+    return reported, rest, tuple(sorted(given_up))
 
 
 def _name(sweep: Sweep, pc: int) -> str:

@@ -74,11 +74,12 @@ class Played:
     def called(self) -> list[Call]:
         """Every callback."""
         names = self.session.symbols
-        return [
-            (e.who, e.cookie, None if e.ips is None else tuple(names[ip] for ip in e.ips))
-            for e in self.events
-            if e.kind is Kind.CALLBACK
-        ]
+        calls: list[Call] = []
+        for event in self.events:
+            if event.kind is Kind.CALLBACK:
+                frames = event.ips and tuple(names.get(ip, hex(ip)) for ip in event.ips)
+                calls.append((event.who, event.cookie, frames))
+        return calls
 
     @property
     def unwinds(self) -> int:
