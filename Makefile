@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables sweep hostile fuzz lint clean
+.PHONY: demo test bench bench-tables bench-deferred deferred-table sweep hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -27,6 +27,14 @@ sweep: $(VENV)/ready $(PROGRAMS)
 # A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/hostile.py
+
+# The model of deferred unwinding: its speed, and a state machine of 100,000 steps.
+bench-deferred: $(VENV)/ready
+	@$(VENV)/bin/python benchmarks/deferred.py
+
+# What breaks which design, searched anew and written to docs/deferred.md. Some five minutes.
+deferred-table: $(VENV)/ready
+	@$(VENV)/bin/python benchmarks/deferred.py --table
 
 # Five minutes, or make fuzz SECONDS=3600.
 SECONDS := 300

@@ -301,7 +301,9 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
     m, dice, kinds, found = MACHINES[name], random.Random(seed), Counter[str](), set[Fault]()
     programs = {program: prepared(name, program) for program in PROGRAMS}
     functions = {program: fdes(data) for program, data in programs.items()}
-    for _ in range(1000 * number):
+    for _ in range(500 * number):
+        if len(found) == number:
+            break
         program, change = dice.choice(PROGRAMS), dice.choice(CHANGES)
         data, old = bytearray(programs[program]), dice.choice(functions[program])
         at = section(programs[program], ".eh_frame")["sh_offset"] + old.offset
@@ -311,7 +313,7 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
         try:
             new = next(fde for fde in fdes(bytes(data)) if fde.offset == old.offset)
             kind = kind_of(old, new)
-            decoded = rows(new) if kind and kinds[kind] * len(KINDS) < number > len(found) else []
+            decoded = rows(new) if kind and kinds[kind] * len(KINDS) < number else []
         except Exception:  # not readable any more
             continue
         hits = ((r, s) for s in traces[program] for a, b, r in decoded if a <= s[0] < b)

@@ -113,7 +113,8 @@ class Kernel:
         self._irq_works(cpu)
         self.run_works(task)
         self.design.leaving(cpu, task)
-        # An NMI in the last instructions of the way out: its interrupt comes at once.
+        # An NMI while the entry is being forgotten: its interrupt comes at once. One after that
+        # is no different from an NMI in user mode.
         while task.works:
             self.run_works(task)
             self.design.leaving(cpu, task)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from errno import EEXIST, EINVAL, ESRCH
 from typing import TYPE_CHECKING
 
-from emu.deferred.design import Trace, Work
+from emu.deferred.design import Point, Trace, Work
 from emu.deferred.tasks import Cpu, Task
 
 if TYPE_CHECKING:
@@ -89,10 +89,13 @@ class PostingV4:
         cookie = info.cookie
         if not cookie:
             # The maker returns what it read before it stored the new one.
-            info.cookie = kernel.take_cookie(cpu)
+            made = kernel.take_cookie(cpu)
+            kernel.reach(Point.COOKIE, cpu)
+            info.cookie = made
             if not info.cookie:
                 kernel.flaw("cookie-wraps-to-0", cpu)
             kernel.flaw("first-cookie-0", cpu)
+        kernel.reach(Point.MASK, cpu)
         if work.pending is not None:
             if work.pending is not task:
                 kernel.flaw("pending-in-other-task", cpu)
@@ -106,7 +109,8 @@ class PostingV4:
         return 0, cookie
 
     def leaving(self, cpu: Cpu, task: Task) -> None:
-        """The cookie stays until the next entry."""
+        """Nothing: the cookie stays until the next entry."""
+        self._kernel.reach(Point.RESET, cpu)
 
     def exiting(self, cpu: Cpu, task: Task) -> None:
         """Nothing: the task work runs when the mm is gone."""
@@ -125,6 +129,7 @@ class PostingV4:
         if work.pending is None:
             kernel.flaw("work-without-pending", cpu)
             return
+        kernel.reach(Point.UNWIND, cpu)
         if not task.mm or (not info.entries and kernel.no_memory):
             kernel.no_memory = kernel.no_memory and not task.mm
             kernel.flaw("uninitialised-trace", cpu)

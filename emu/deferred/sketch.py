@@ -88,7 +88,8 @@ class Sketch:
         return 0, cookie
 
     def leaving(self, cpu: Cpu, task: Task) -> None:
-        """All is done in the task work."""
+        """Nothing: all is done in the task work."""
+        self._kernel.reach(Point.RESET, cpu)
 
     def exiting(self, cpu: Cpu, task: Task) -> None:
         """Nothing: when the work runs no stack is to be had, and callbacks get none."""

@@ -191,7 +191,8 @@ def _line(event: Event, session: Session) -> str:
         case Kind.FLAW:
             return f"flaw: {event.text}"
         case Kind.SET:
-            return f"{event.who} {event.text}".strip()
+            tail = "" if event.ips is None else f": {stack}"
+            return f"{event.who} {event.text}{tail}".strip()
 
 
 def _status(status: int) -> str:
