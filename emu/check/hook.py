@@ -68,7 +68,7 @@ def _keep(truth: int, pc: int, size: int, kind: int, fp: int, owner: int) -> Non
 def _move(state: int, sp: int, owner: int) -> None:
     """SP has changed."""
     truth = load64(state + 8 * s.TRUTH)
-    where = t.place(truth, sp)
+    where = t.place(truth, sp, owner)
     if where == t.FAR:
         t.open_window(truth, t.FELL, sp, owner)
     elif where != t.SAME:

@@ -293,4 +293,4 @@ def close(state: int) -> None:
     truth = load64(state + 8 * s.TRUTH)
     if load64(truth + 8 * t.WINDOW):
         settle(state, False)
-        store64(truth + 8 * t.WINDOW, t.CLOSED)
+        t.close_window(truth)

@@ -131,6 +131,10 @@ class Merged:
         info: Info = task.info
         mask = info.mask
         if not mask or mask & PENDING:
+            if not mask and info.cookie:
+                # Asked, but no bit is left: the tracer was cancelled and the unwind had no
+                # memory to set USED, or task work was refused. The next entry has this cookie.
+                self._kernel.flaw("entry-not-reset", cpu)
             return
         info.mask = 0
         if self._kernel.at:

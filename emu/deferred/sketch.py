@@ -67,10 +67,11 @@ class Sketch:
     def request(self, cpu: Cpu, work: Work) -> tuple[int, int]:
         """Get the cookie and have the stack unwound (unwinder_trigger): (0, cookie).
 
-        A kernel thread and a task without mm get -EINVAL, which the sketch leaves open.
+        A kernel thread, a task without mm and a client that is on no list get -EINVAL, which the
+        sketch leaves open.
         """
         task = cpu.task
-        if task is None or task.kthread or not task.mm or task.exiting:
+        if work not in self.works or task is None or task.kthread or not task.mm or task.exiting:
             return -EINVAL, 0
         info: Info = task.info
         if not info.cookie:

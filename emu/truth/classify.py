@@ -110,7 +110,7 @@ def push(truth: int, sp: int) -> bool:
             # The return addresses of others have just been overwritten.
             _cut(truth, _above(truth, cfa + load64(truth + 8 * t.CALLER_SP) + 1))
         if window != t.SWITCHED or load64(truth + 8 * t.DEPTH):
-            store64(truth + 8 * t.WINDOW, t.CLOSED)
+            t.close_window(truth)
     store64(truth + 8 * t.FETCH_COUNT, 0)
     store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
     fp = load64(truth + 8 * t.PREVIOUS_FP)

@@ -31,8 +31,9 @@ FETCH_WORDS, MOST_FETCHES = 5, 4
     FRAMES, DEPTH, LOW, HIGH, SLACK, MAIN_SIZE, CAPACITY, PREVIOUS_PC, NEXT_PC, PREVIOUS_KIND,
     PREVIOUS_FP, PREVIOUS_SP, PREVIOUS_OWNER, STACKS, STACK_COUNT, CURRENT, ENTRY_CFA, CALLER_SP,
     RA_IN_REGISTER, RA_NUMBER, CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, BOTTOM, WINDOW,
-    WINDOW_DEPTH, WINDOW_SP, WINDOW_OWNER, WINDOW_LOW, LANDED, _, _, _, FETCH_COUNT, FETCHES,
-) = range(37)  # fmt: skip
+    WINDOW_DEPTH, WINDOW_SP, WINDOW_OWNER, WINDOW_FROM, WINDOW_LOW, LANDED, _, _, _, FETCH_COUNT,
+    FETCHES,
+) = range(38)  # fmt: skip
 WORDS = FETCHES + FETCH_WORDS * MOST_FETCHES
 
 # A frame: what its caller's registers are, and which function called.
@@ -67,15 +68,7 @@ _HOME = 64
 """Bytes about the SP that a stack was left with, by one of which it may be resumed."""
 _HEAD = 512
 """Bytes above the first SP of a stack that may turn out to belong to it."""
-_MAIN_FRAMES = 1 << 21
-_OTHER_FRAMES = 1 << 16
-
-
-@numba.njit(cache=True)
-def _at_home(truth: int, number: int, sp: int) -> bool:
-    """The stack was left with about this SP."""
-    stack = load64(truth + 8 * STACKS) + _STACK_BYTES * number
-    return -_HOME <= sp - load64(stack + _S_LEFT_SP) <= _HOME
+_MAIN_FRAMES, _OTHER_FRAMES = 1 << 21, 1 << 16
 
 
 @numba.njit(cache=True)
@@ -92,7 +85,7 @@ def known(truth: int, sp: int) -> int:
         other = stacks + _STACK_BYTES * number
         if number != current and load64(other + _S_LOW) <= sp <= load64(other + _S_HIGH):
             left = load64(other + _S_LEFT_AT)
-            if _at_home(truth, number, sp):
+            if -_HOME <= sp - load64(other + _S_LEFT_SP) <= _HOME:
                 left += 1 << 60
             if left > last:
                 best, last = number, left
@@ -104,32 +97,33 @@ def known(truth: int, sp: int) -> int:
 
 
 @numba.njit(cache=True, forceinline=True)
-def place(truth: int, sp: int) -> int:
-    """The stack that SP is on; called first whenever SP has changed.
+def place(truth: int, sp: int, owner: int) -> int:
+    """The stack that SP is on, in the function `owner`; called first whenever SP has changed.
 
-    SAME, FAR (the same, or one that is not known and lies below), NEW or its number; the
-    last two are for `switch`.
+    SAME, FAR (the same, or one that lies below), NEW or its number; these two for `switch`.
     """
     if load64(truth + 8 * LOW) <= sp <= load64(truth + 8 * HIGH):
         return SAME
-    return _place_outside(truth, sp)
+    return _place_outside(truth, sp, owner)
 
 
 @numba.njit(cache=True)
-def _place_outside(truth: int, sp: int) -> int:
+def _place_outside(truth: int, sp: int, owner: int) -> int:
     """SP is not where the current stack is known to be: it grows, or is another one."""
     number = known(truth, sp)
     low = load64(truth + 8 * LOW)
     high = load64(truth + 8 * HIGH)
     if low - load64(truth + 8 * SLACK) <= sp < low:
         fall = load64(truth + 8 * PREVIOUS_SP) - sp
-        if number >= 0 and fall >= _NEAR and _at_home(truth, number, sp):
+        if number >= 0 and fall >= _NEAR and _as_left(truth, number, sp, owner):
             return number
         store64(truth + 8 * LOW, sp)
-        if fall < _FAR or load64(truth + 8 * WINDOW):
-            return SAME
-        store64(truth + 8 * WINDOW_LOW, low)
-        return FAR
+        if load64(truth + 8 * WINDOW) == CLOSED and fall >= _FAR:
+            store64(truth + 8 * WINDOW_LOW, low)
+            return FAR
+        if load64(truth + 8 * WINDOW) == CLOSED:
+            _forget(truth, sp)
+        return SAME
     if number >= 0:
         return number
     if high < sp <= high + _HEAD and load64(truth + 8 * CURRENT) != 0:
@@ -139,11 +133,27 @@ def _place_outside(truth: int, sp: int) -> int:
 
 
 @numba.njit(cache=True)
-def _left(truth: int) -> None:
-    """The instruction before may have been the last one on its stack."""
-    here = load64(truth + 8 * STACKS) + _STACK_BYTES * load64(truth + 8 * CURRENT)
-    store64(here + _S_LEFT_SP, load64(truth + 8 * PREVIOUS_SP))
-    store64(here + _S_LEFT_OWNER, load64(truth + 8 * PREVIOUS_OWNER))
+def _as_left(truth: int, number: int, sp: int, owner: int) -> bool:
+    """A stack was left with this SP, by this function."""
+    stack = load64(truth + 8 * STACKS) + _STACK_BYTES * number
+    return sp == load64(stack + _S_LEFT_SP) and owner == load64(stack + _S_LEFT_OWNER)
+
+
+@numba.njit(cache=True)
+def _forget(truth: int, sp: int) -> None:
+    """The current stack has grown over another one, which therefore is in use no more."""
+    number = known(truth, sp)
+    if number > 0:
+        store64(load64(truth + 8 * STACKS) + _STACK_BYTES * number + _S_HIGH, 0)
+        store64(load64(truth + 8 * STACKS) + _STACK_BYTES * number + _S_LEFT_AT, -1)
+
+
+@numba.njit(cache=True)
+def close_window(truth: int) -> None:
+    """SP is on the stack that it seems to be on."""
+    if load64(truth + 8 * WINDOW) == FELL:
+        _forget(truth, load64(truth + 8 * WINDOW_SP))
+    store64(truth + 8 * WINDOW, CLOSED)
 
 
 @numba.njit(cache=True)
@@ -153,31 +163,39 @@ def open_window(truth: int, kind: int, sp: int, owner: int) -> None:
     store64(truth + 8 * WINDOW_DEPTH, load64(truth + 8 * DEPTH))
     store64(truth + 8 * WINDOW_SP, sp)
     store64(truth + 8 * WINDOW_OWNER, owner)
-    if kind == FELL:
-        _left(truth)
+    store64(truth + 8 * WINDOW_FROM, load64(truth + 8 * PREVIOUS_SP))
 
 
 @numba.njit(cache=True)
-def _leave(truth: int) -> None:
-    """Put the current stack away."""
+def _leave(truth: int, sp: int, owner: int) -> None:
+    """Put the current stack away, which was left with this SP by this function."""
     here = load64(truth + 8 * STACKS) + _STACK_BYTES * load64(truth + 8 * CURRENT)
     store64(here + _S_DEPTH, load64(truth + 8 * DEPTH))
     store64(here + _S_LOW, load64(truth + 8 * LOW))
     store64(here + _S_HIGH, load64(truth + 8 * HIGH))
     store64(here + _S_BOTTOM, load64(truth + 8 * BOTTOM))
     store64(here + _S_LEFT_AT, load64(truth + 8 * SWITCHES))
+    store64(here + _S_LEFT_SP, sp)
+    store64(here + _S_LEFT_OWNER, owner)
 
 
 @numba.njit(cache=True)
 def _new(truth: int, sp: int, owner: int) -> int:
-    """A stack that begins at SP, in the function `owner`."""
+    """A stack that begins at SP, in the function `owner`.
+
+    It gets the place of one that is forgotten; if there is no room, that of the one that was
+    left first, but for the main stack.
+    """
     stacks = load64(truth + 8 * STACKS)
-    number = load64(truth + 8 * STACK_COUNT)
-    if number < _MOST_STACKS:
-        store64(truth + 8 * STACK_COUNT, number + 1)
-    else:
-        # Another one but the main stack gives its place, in turn.
-        number = 1 + load64(truth + 8 * SWITCHES) % (_MOST_STACKS - 1)
+    count = load64(truth + 8 * STACK_COUNT)
+    lefts = stacks + _S_LEFT_AT
+    number = 1
+    for each in range(2, count):
+        if load64(lefts + _STACK_BYTES * each) < load64(lefts + _STACK_BYTES * number):
+            number = each
+    if count == 1 or (count < _MOST_STACKS and load64(lefts + _STACK_BYTES * number) >= 0):
+        number = count
+        store64(truth + 8 * STACK_COUNT, count + 1)
     new = stacks + _STACK_BYTES * number
     store64(new + _S_DEPTH, 0)
     store64(new + _S_LOW, sp)
@@ -192,8 +210,7 @@ def _new(truth: int, sp: int, owner: int) -> int:
 @numba.njit(cache=True)
 def switch(truth: int, number: int, sp: int, owner: int) -> None:
     """SP, in the function `owner`, has come to the stack `number` from another one."""
-    _left(truth)
-    _leave(truth)
+    _leave(truth, load64(truth + 8 * PREVIOUS_SP), load64(truth + 8 * PREVIOUS_OWNER))
     _enter(truth, _new(truth, sp, owner) if number == NEW else number, sp, owner)
 
 
@@ -203,7 +220,7 @@ def split(truth: int, sp: int) -> None:
     store64(truth + 8 * LOW, load64(truth + 8 * WINDOW_LOW))
     first = load64(truth + 8 * WINDOW_SP)
     owner = load64(truth + 8 * WINDOW_OWNER)
-    _leave(truth)
+    _leave(truth, load64(truth + 8 * WINDOW_FROM), owner)
     number = known(truth, first)
     _enter(truth, number if number > 0 else _new(truth, first, owner), first, owner)
     store64(truth + 8 * LOW, min(load64(truth + 8 * LOW), sp))
@@ -235,8 +252,7 @@ def _enter(truth: int, number: int, sp: int, owner: int) -> None:
     store64(truth + 8 * SLACK, _SLACK if number else load64(truth + 8 * MAIN_SIZE))
     store64(truth + 8 * SWITCHES, load64(truth + 8 * SWITCHES) + 1)
     store64(truth + 8 * FETCH_COUNT, 0)
-    here = sp == load64(stack + _S_LEFT_SP) and owner == load64(stack + _S_LEFT_OWNER)
-    open_window(truth, RESUMED if here else SWITCHED, sp, owner)
+    open_window(truth, RESUMED if _as_left(truth, number, sp, owner) else SWITCHED, sp, owner)
 
 
 @numba.njit(cache=True)

@@ -6,7 +6,7 @@ from arch import Arch
 from arch.descriptor import InstructionKind
 from emu.truth import shadow
 from emu.truth.classify import enter_first, has_switched, jump, land, lands, push
-from emu.truth.shadow import ShadowStacks, open_window, place, split, switch
+from emu.truth.shadow import ShadowStacks, close_window, open_window, place, split, switch
 
 TOP = 0x7FFF_0000
 """SP at the start of the tests' programs."""
@@ -77,7 +77,8 @@ class Driver:
         window = words[shadow.WINDOW]
         if window > shadow.SWITCHED and elsewhere:
             if not has_switched(block, owner, entry):
-                window = words[shadow.WINDOW] = shadow.CLOSED
+                close_window(block)
+                window = shadow.CLOSED
             elif window == shadow.FELL:
                 split(block, self.sp)
         if window and (window == shadow.SWITCHED or elsewhere):
@@ -91,14 +92,14 @@ class Driver:
 
     def _place(self, owner: int) -> None:
         block = self.stacks.block
-        where = place(block, self.sp)
+        where = place(block, self.sp, owner)
         if where == shadow.FAR:
             open_window(block, shadow.FELL, self.sp, owner)
         elif where != shadow.SAME:
             switch(block, where, self.sp, owner)
         words = self.stacks.words
         if words[shadow.WINDOW] == shadow.FELL and self.sp >= words[shadow.WINDOW_LOW]:
-            words[shadow.WINDOW] = shadow.CLOSED
+            close_window(block)
         words[shadow.PREVIOUS_SP] = self.sp
 
     def back(self, ra: int) -> None:

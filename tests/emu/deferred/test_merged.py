@@ -362,3 +362,21 @@ def test_nmi_in_reset_gets_a_dead_cookie() -> None:
     assert played.asked == [("t", 0, FIRST), ("u", 0, FIRST)]
     assert [(who, cookie) for who, cookie, _ in played.called] == [("t", FIRST), ("u", 0)]
     assert played.outcomes("cookie") == {"right": 1, "missing": 1}
+
+
+def test_a_cancelled_request_without_memory_leaves_the_cookie() -> None:
+    """No bit is left in the mask, so nothing is reset and the next entry has the old cookie."""
+    played = Played("""
+        cpu0 run A
+        cpu0 syscall
+        cpu0 sample t
+        cpu0 cancel t
+        no-memory
+        cpu0 return
+        cpu0 syscall
+        cpu0 sample u
+        cpu0 return
+    """)
+    assert played.asked == [("t", 0, FIRST), ("u", 0, FIRST)]
+    assert played.flaws == ["entry-not-reset"]
+    assert [violation.invariant for violation in played.broken][:1] == ["cookie-unique"]

@@ -9,6 +9,8 @@ import pytest
 from emu.cli import main
 from testprogs.unpack import Prebuilt
 
+pytestmark = pytest.mark.compiled
+
 FRAMES = Path(__file__).parents[2] / "data" / "sweep" / "frames"
 Programs = Mapping[tuple[str, str], Prebuilt]
 

@@ -9,6 +9,8 @@ from emu.sweep.result import SweepOptions, SweepResult
 from emu.sweep.sweep import Sweep
 from emu.verdict import Verdict
 
+pytestmark = pytest.mark.compiled
+
 FRAMES = Path(__file__).parents[2] / "data" / "sweep" / "frames"
 MACHINES = ("x86_64", "aarch64", "s390x")
 

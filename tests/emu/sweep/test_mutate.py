@@ -15,6 +15,8 @@ from emu.tables import FunctionRows
 from emu.unwind.lookup import RowTable
 from testprogs.unpack import Prebuilt
 
+pytestmark = pytest.mark.compiled
+
 FRAMES = Path(__file__).parents[2] / "data" / "sweep" / "frames"
 MACHINES = ("x86_64", "aarch64", "s390x")
 Programs = Mapping[tuple[str, str], Prebuilt]

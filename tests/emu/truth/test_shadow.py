@@ -494,7 +494,7 @@ def test_a_full_shadow_stack_says_so(arch: Arch) -> None:
     stacks.words[shadow.CAPACITY] = 2
     done = []
     for number in range(3):
-        place(stacks.block, TOP - 64 * number)
+        place(stacks.block, TOP - 64 * number, 1)
         done.append(bool(push(stacks.block, TOP - 64 * number)))
     assert done == [True, True, False]
     assert int(stacks.words[shadow.OVERFLOW]) == 1

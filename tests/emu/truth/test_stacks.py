@@ -262,6 +262,7 @@ def test_a_stack_below_is_told_by_its_first_function(arch: Arch) -> None:
     program.go(F + 0x30, here)
     assert program.returns_to == [MAIN + 5]
     program.move(there - here)
+    program.go(G + 0x20)
     assert program.returns_to == [0x1234]
 
 
