@@ -20,7 +20,7 @@ bench: $(VENV)/ready $(PROGRAMS)
 bench-tables: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/tables.py $(TOOLS)
 
-# Debian's own programs and libraries, fetched once; wants apt, not root. Some ten minutes.
+# Debian's own programs and libraries, fetched once; wants apt, not root. Ten minutes.
 sweep: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/sweep.py
 

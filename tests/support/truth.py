@@ -117,6 +117,11 @@ class Driver:
         return int(self.stacks.words[shadow.BOTTOM])
 
     @property
+    def window(self) -> int:
+        """Whether, and why, the caller of what runs is not known yet."""
+        return int(self.stacks.words[shadow.WINDOW])
+
+    @property
     def switches(self) -> int:
         """How often the stack changed."""
         return int(self.stacks.words[shadow.SWITCHES])

@@ -266,6 +266,20 @@ def test_a_stack_below_is_told_by_its_first_function(arch: Arch) -> None:
     assert program.returns_to == [0x1234]
 
 
+def test_the_stack_above_is_as_it_was_left(arch: Arch) -> None:
+    """SP before it fell is that with which the stack was left."""
+    program = Driver(arch)
+    program.call(MAIN)
+    here = program.sp
+    program.go(F + 0x20)
+    program.move(-16 * KILOBYTE)
+    assert program.window == shadow.FELL
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.go(F + 0x20)
+    program.move(here - program.sp)
+    assert (program.returns_to, program.window) == ([MAIN + 5], shadow.RESUMED)
+
+
 def test_a_stack_below_is_told_by_a_return(arch: Arch) -> None:
     """Into the middle of a function, of which nothing is known."""
     program = Driver(arch)
@@ -286,7 +300,8 @@ def test_a_stack_below_is_told_by_what_is_known(arch: Arch) -> None:
     program.move(FAR + 16 * KILOBYTE - program.sp)
     program.go(H, kind=RETURN, ra=0x5678)
     program.go(H + 0x20)
-    program.move(resumed - program.sp)
+    program.move(resumed + 8 - program.sp)
+    program.move(-8)
     assert program.returns_to == [0x5678]
     program.go(G + 0x20)
     assert program.returns_to == [0x1234]
@@ -340,6 +355,95 @@ def test_a_large_frame_on_a_new_stack(arch: Arch) -> None:
     program.move(-16 * KILOBYTE)
     program.go(G, kind=RETURN, ra=0x1234)
     assert (program.returns_to, program.switches) == ([0x1234], 1)
+
+
+def test_a_step_to_where_a_stack_was_left(arch: Arch) -> None:
+    """The same function, begun again higher up, comes to the very SP: that is no switch."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.go(F + 0x20)
+    program.move(-64)
+    left = program.sp
+    program.move(TOP - 64 - program.sp)
+    program.move(FAR + 64 - program.sp)
+    program.go(G, kind=RETURN, ra=0x5678)
+    program.go(F + 0x20)
+    program.move(left - program.sp)
+    assert (program.returns_to, program.switches) == ([0x5678], 3)
+
+
+def test_two_tiny_stacks(arch: Arch) -> None:
+    """512 bytes apart; the same function switches from one to the other."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.go(F + 0x20)
+    program.move(-64)
+    upper = program.sp
+    program.move(TOP - 64 - program.sp)
+    program.move(FAR - 512 - program.sp)
+    program.go(H, kind=RETURN, ra=0x5678)
+    program.go(F + 0x20)
+    program.move(-64)
+    lower = program.sp
+    for _ in range(2):
+        program.move(upper - lower)
+        assert program.returns_to == [0x1234]
+        program.move(lower - upper)
+        assert program.returns_to == [0x5678]
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_what_was_grown_over_is_forgotten(large: bool, arch: Arch) -> None:
+    """In small steps, or by a large frame that calls: its old places are those of the other."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.go(F + 0x20)
+    program.move(-2 * KILOBYTE)
+    left = program.sp
+    program.move(TOP - 64 - program.sp)
+    program.move(FAR + 256 - program.sp)
+    program.go(G, kind=RETURN, ra=0x5678)
+    while not large and program.sp > left - 256:
+        program.move(-128)
+    if large:
+        program.move(left + 8 - program.sp)
+    program.call(G)
+    program.move(-256)
+    program.move(TOP - 64 - program.sp)
+    program.go(H + 0x20)
+    program.move(left - program.sp)
+    program.go(G + 0x40)
+    assert program.returns_to == [G + 5] * large + [0x5678]
+
+
+def test_forgotten_stacks_give_their_places(arch: Arch) -> None:
+    """A stack that is begun higher and higher up needs no more than two."""
+    program = switched(arch)
+    for number in range(1, 30):
+        program.go(G, kind=RETURN, ra=0x1234)
+        for _ in range(4):
+            program.move(-128)
+        program.go(F + 0x20)
+        program.move(TOP - 64 - program.sp)
+        program.move(FAR + 256 * number - program.sp)
+    assert program.stacks.words[shadow.STACK_COUNT] == 3
+
+
+def test_a_stack_inside_another_that_is_older(arch: Arch) -> None:
+    """Where both have been, SP is on the one that was left last."""
+    program = switched(arch)
+    program.go(G, kind=RETURN, ra=0x1234)
+    program.move(-1 * KILOBYTE)
+    program.move(TOP - 64 - program.sp)
+    program.move(FAR + 16 * KILOBYTE - program.sp)
+    program.go(G, kind=RETURN, ra=0x5678)
+    program.move(-32 * KILOBYTE)
+    program.call(G)
+    for inside in (FAR - 1 * KILOBYTE, FAR - 512):
+        program.move(TOP - 64 - program.sp)
+        program.go(F + 0x20)
+        program.move(inside - program.sp)
+        assert program.returns_to == [0x1234]
 
 
 def test_a_stack_that_is_begun_again_may_be_smaller(arch: Arch) -> None:
