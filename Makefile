@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables bench-deferred deferred-table sweep hostile fuzz lint clean
+.PHONY: demo test bench bench-tables bench-deferred deferred-table sweep real hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -23,6 +23,11 @@ bench-tables: $(VENV)/ready $(PROGRAMS)
 # Debian's own programs and libraries, fetched once; wants apt, not root. Ten minutes.
 sweep: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/sweep.py
+
+# Debian's own programs, dynamic, beside qemu-user; wants apt, and root or user namespaces.
+# A part of it: make REAL='--machine s390x --only python' real
+real: $(VENV)/ready
+	@$(VENV)/bin/python benchmarks/real.py $(REAL)
 
 # A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)

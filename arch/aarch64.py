@@ -17,6 +17,7 @@ from arch.descriptor import (
     numbered,
 )
 from arch.entries import LazyBinding
+from arch.files import FileFacts
 from arch.jump_tables import JumpTables
 from arch.row import CfaRule, RegRule, Row, RuleKind
 
@@ -162,7 +163,13 @@ AARCH64 = Arch(
         fields={
             "dev": (0, 8), "ino": (8, 8), "mode": (16, 4), "nlink": (20, 4), "uid": (24, 4),
             "gid": (28, 4), "rdev": (32, 8), "size": (48, 8), "blksize": (56, 4), "blocks": (64, 8),
+            "atime": (72, 8), "atime_nsec": (80, 8), "mtime": (88, 8), "mtime_nsec": (96, 8),
+            "ctime": (104, 8), "ctime_nsec": (112, 8),
         },
+    ),
+    # arch/arm64/include/uapi/asm/fcntl.h
+    files=FileFacts(
+        o_direct=0o200000, o_largefile=0o400000, o_directory=0o40000, o_nofollow=0o100000
     ),
     exceptions=AARCH64_EXCEPTIONS,
     frame_pointer_row=Row(

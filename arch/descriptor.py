@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from arch.entries import LazyBinding, SignalFrame
+from arch.files import FileFacts
+from arch.files import StatLayout as StatLayout
 from arch.flow import Flow, FlowEncoding, Lookalike, Stub
 from arch.instructions import Encoding as Encoding
 from arch.instructions import Exceptions as Exceptions
@@ -159,14 +161,6 @@ class AddressLayout:
     page_size: int = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class StatLayout:
-    """struct stat: field -> (offset, size), and its size in bytes."""
-
-    size: int
-    fields: Mapping[str, tuple[int, int]]
-
-
 def numbered(*runs: tuple[int, str]) -> dict[str, int]:
     """A table of names from runs: the first number, and names of consecutive numbers."""
     return {name: start + i for start, names in runs for i, name in enumerate(names.split())}
@@ -243,6 +237,7 @@ class Arch:
     stubs: tuple[Stub, ...] = ()
     """How PLT entries load their address, where no single instruction names the word."""
     relocation: RelocationFacts = field(default_factory=RelocationFacts)
+    files: FileFacts = field(default_factory=FileFacts)
     _by_dwarf: dict[int, Register] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

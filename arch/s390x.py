@@ -12,6 +12,7 @@ from arch.descriptor import (
     SyscallConvention,
     numbered,
 )
+from arch.files import FileFacts
 from arch.jump_tables import JumpTables
 from arch.row import UNKNOWN, CfaRule, RegRule, Row, RuleKind
 from arch.s390x_flow import S390X_CRASHING, S390X_FLOW, S390X_PADDING, S390X_STUBS
@@ -183,7 +184,20 @@ S390X = Arch(
             "dev": (0, 8), "ino": (8, 8), "nlink": (16, 8), "mode": (24, 4), "uid": (28, 4),
             "gid": (32, 4), "rdev": (40, 8), "size": (48, 8), "blksize": (104, 8),
             "blocks": (112, 8),
+            "atime": (56, 8), "atime_nsec": (64, 8), "mtime": (72, 8), "mtime_nsec": (80, 8),
+            "ctime": (88, 8), "ctime_nsec": (96, 8),
         },
+    ),
+    # arch/s390/include/uapi/asm/statfs.h
+    files=FileFacts(
+        statfs=StatLayout(
+            size=88,
+            fields={
+                "type": (0, 4), "bsize": (4, 4), "blocks": (8, 8), "bfree": (16, 8),
+                "bavail": (24, 8), "files": (32, 8), "ffree": (40, 8), "fsid": (48, 8),
+                "namelen": (56, 4), "frsize": (60, 4), "flags": (64, 4),
+            },
+        )
     ),
     exceptions=S390X_EXCEPTIONS,
     # The word at SP is the caller's SP; %r14 was stored in the caller's save area, at

@@ -14,6 +14,7 @@ from arch.descriptor import (
     numbered,
 )
 from arch.entries import LazyBinding, SignalFrame
+from arch.files import FileFacts
 from arch.jump_tables import JumpTables
 from arch.row import CfaRule, RegRule, Row, RuleKind
 from arch.x86_64_flow import X86_64_FLOW, X86_64_LOOKALIKES, X86_64_PADDING
@@ -178,8 +179,11 @@ X86_64 = Arch(
         fields={
             "dev": (0, 8), "ino": (8, 8), "nlink": (16, 8), "mode": (24, 4), "uid": (28, 4),
             "gid": (32, 4), "rdev": (40, 8), "size": (48, 8), "blksize": (56, 8), "blocks": (64, 8),
+            "atime": (72, 8), "atime_nsec": (80, 8), "mtime": (88, 8), "mtime_nsec": (96, 8),
+            "ctime": (104, 8), "ctime_nsec": (112, 8),
         },
     ),
+    files=FileFacts(epoll_data=4),  # EPOLL_PACKED in uapi/linux/eventpoll.h
     exceptions=X86_64_EXCEPTIONS,
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),

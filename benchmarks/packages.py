@@ -6,7 +6,10 @@ machine changes; a Debian-like host with apt is needed, but not root.
 
 from __future__ import annotations
 
+import re
 import subprocess
+import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from testprogs.build import BuildError, apt_mirror, cache_folder
@@ -51,12 +54,45 @@ def version(suite: str, machine: str, package: str) -> str:
     return next(line[9:] for line in shown.splitlines() if line.startswith("Version: "))
 
 
+def needed(suite: str, machine: str, packages: Iterable[str]) -> dict[str, str]:
+    """The versions of packages and of all that they depend on, as the client resolves it.
+
+    Raises:
+        BuildError: one is unknown, or cannot be installed.
+    """
+    base = cache_folder() / "packages" / suite / machine
+    words = ["--simulate", "--no-install-recommends", "install", *packages]
+    shown = _run([*_apt(base, suite, DEBIAN_NAMES[machine]), *words], base)
+    return dict(re.findall(r"^Inst (\S+) \((\S+) ", shown, re.MULTILINE))
+
+
+def unpack_into(suite: str, machine: str, packages: Iterable[str], folder: Path) -> None:
+    """The files of packages, without what those depend on, put into one folder.
+
+    Raises:
+        BuildError: one cannot be had.
+    """
+    base = cache_folder() / "packages" / suite / machine
+    apt = _apt(base, suite, DEBIAN_NAMES[machine])
+    folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=base) as downloads:
+        _run([*apt, "download", *packages], Path(downloads))
+        for package in sorted(Path(downloads).glob("*.deb")):
+            _run(["dpkg-deb", "--extract", str(package), str(folder)], base)
+
+
+def forget_lists(suite: str, machine: str) -> None:
+    """Have the client fetch its lists anew: what they name may be gone by now."""
+    (cache_folder() / "packages" / suite / machine / ".apt" / "ready").unlink(missing_ok=True)
+
+
 def _apt(base: Path, suite: str, architecture: str) -> list[str]:
     """The client's command, after its lists are there."""
     state = base / ".apt"
     apt = [
         "apt-get", "-qq",
-        "-o", f"Dir::State={state}", "-o", f"Dir::Cache={state}/cache",
+        "-o", f"Dir::State={state}", "-o", f"Dir::State::status={state}/status",
+        "-o", f"Dir::Cache={state}/cache",
         "-o", f"Dir::Etc::SourceList={state}/sources.list", "-o", "Dir::Etc::SourceParts=-",
         "-o", f"APT::Architecture={architecture}", "-o", f"APT::Architectures={architecture}",
         "-o", "APT::Sandbox::User=",

@@ -78,36 +78,44 @@ sp_name, saved = names[args["sp"]], [names[n] for n in args["saved"]]
 link = names[args["ra"]] if args["ra"] < len(names) else ""
 memory, call = gdb.selected_inferior(), re.compile(args["call"].encode("latin-1"), re.S)
 stack, resumed, calls, wrong, trace, steps = [], set(), {}, set(), [], 0
-def value(frame, name):
-    register = frame.read_register(name)
-    return None if register.is_optimized_out else int(register) & (1 << 64) - 1
+def now(name):
+    return int(gdb.parse_and_eval("$" + name)) & (1 << 64) - 1
+def then(frame, name):
+    value = frame.read_register(name)
+    return None if value.is_optimized_out else int(value) & (1 << 64) - 1
+def caller():
+    try:
+        frame = gdb.newest_frame().older()
+        return frame and (then(frame, sp_name) + bias, frame.pc(), [then(frame, n) for n in saved])
+    except gdb.error:
+        return None
 begin = time.perf_counter()
 while True:
     try:
-        frame = gdb.newest_frame()
-    except gdb.error:
+        pc, sp = now("pc"), now(sp_name)
+    except gdb.error:  # the end
         break
-    pc, sp = frame.pc(), value(frame, sp_name)
     while pc in resumed and stack and stack[-1][0] <= sp + bias:
         stack.pop()
     if stack:
-        (cfa, ra, kept), older = stack[-1], frame.older()
-        if (older is None or older.pc() != ra or value(older, sp_name) + bias != cfa
-                or any(value(older, n) not in (None, kept[n]) for n in saved)):
+        (cfa, ra, kept), got = stack[-1], caller()
+        if not got or got[:2] != (cfa, ra) or any(a not in (None, b) for a, b in zip(got[2], kept)):
             wrong.add(pc)
         if args["record"]:
             window = memory.read_memory(cfa - 512, 544).tobytes()
-            registers = [value(frame, n) for n in names]
-            trace.append((pc, cfa, ra, [*kept.values()], registers, window))
+            trace.append((pc, cfa, ra, kept, [now(n) for n in names], window))
     if pc not in calls:
         calls[pc] = bool(call.match(memory.read_memory(pc, 4).tobytes()))
-    kept = {n: value(frame, n) for n in saved} if calls[pc] else {}
-    gdb.execute("stepi", to_string=True)
+    kept = [now(n) for n in saved] if calls[pc] else []
+    try:
+        gdb.execute("stepi", to_string=True)
+    except gdb.error:  # after the step, when gdb wants to know the caller
+        pass
     steps += 1
     if calls[pc]:
-        frame, top = gdb.newest_frame(), memory.read_memory(sp - 8, 8).tobytes()
-        ra = value(frame, link) if link else int.from_bytes(top, "little")
-        if frame.pc() != ra:
+        top = memory.read_memory(sp - 8, 8).tobytes()
+        ra = now(link) if link else int.from_bytes(top, "little")
+        if now("pc") != ra:
             resumed.add(ra)
             stack.append((sp + bias, ra, kept))
 pickle.dump((wrong, steps, time.perf_counter() - begin, trace), open(args["out"], "wb"))
@@ -166,9 +174,8 @@ int main(int argc, char **argv) {
     struct timespec a, b;
     int status, steps = 0, pid = fork();
     if (!pid) {
-        dup2(open("/dev/null", O_WRONLY), 1);
         ptrace(PTRACE_TRACEME, 0, 0, 0);
-        return execv(argv[1], argv + 1);
+        return dup2(open("/dev/null", O_WRONLY), 1) < 0 || execv(argv[1], argv + 1);
     }
     waitpid(pid, &status, 0);
     attach(pid);
@@ -237,10 +244,7 @@ def fdes(data: bytes) -> list[Any]:
 
 
 def prepared(name: str, program: str) -> bytes:
-    """A program with a search table for .eh_frame, without which libunwind reads none.
-
-    It takes the place of .sframe, which is not looked at here, in the file and in its segment.
-    """
+    """A program with .sframe replaced by a search table for .eh_frame, which libunwind needs."""
     data, order = (DEFAULT_DESTINATION / name / program).read_bytes(), MACHINES[name].order
     frame, place = section(data, ".eh_frame")["sh_addr"], section(data, ".sframe")
     at, offset = place["sh_addr"], place["sh_offset"]
@@ -454,32 +458,27 @@ def line(*cells: object) -> str:
 
 def compare(name: str, options: argparse.Namespace) -> None:
     """Plant faults for one machine, run its peers, print what they say."""
-    m, right, traces, bad = MACHINES[name], {}, {}, 0
-    functions = {program: fdes(prepared(name, program)) for program in PROGRAMS}
-    for program in PROGRAMS:
-        right[program] = prepared(name, program)
-        traces[program] = gdb(name, write(right[program]), record=True)[1]
+    m, bad = MACHINES[name], 0
+    right = {program: prepared(name, program) for program in PROGRAMS}
+    traces = {program: gdb(name, write(data), record=True)[1] for program, data in right.items()}
+    functions = {program: fdes(data) for program, data in right.items()}
+    for program, trace in traces.items():
         table = [row for fde in functions[program] for row in rows(fde)]
-        for step in traces[program]:
-            bad += any(effect(m, rules, step) for a, b, rules in table if a <= step[0] < b)
-    faults = plant(name, traces, options.count, options.seed)
-    best, total = rate(name, "check"), sum(map(len, traces.values()))
-    print(
-        f"\n{name}: {len(faults)} faults. The right rows are wrong at {bad} of {total:,} steps.\n"
-    )
+        bad += sum(effect(m, r, s) != "" for s in trace for a, b, r in table if a <= s[0] < b)
+    faults, total = plant(name, traces, options.count, options.seed), sum(map(len, traces.values()))
+    print(f"\n{name}: {len(faults)} faults; right rows are wrong at {bad} of {total:,} steps\n")
     planted = Counter(each for fault in faults for each in (fault.kind, fault.effect))
     heads = [f"{what} ({planted[what]})" for what in (*EFFECTS, *KINDS)]
     ends = ["false, right", "false, copies", "s a copy", "instructions/s", "check/this"]
-    print(line("", "found", *heads[:3], *ends), line(*["---"] * 10), sep="\n")
-    second = [line("found of each kind", *heads[3:]), line(*["---"] * 6)]
+    print(line("", "found", *heads[:3], *ends), line(*["---"] * 10), sep="\n", flush=True)
+    second, best = [line("found of each kind", *heads[3:]), line(*["---"] * 6)], rate(name, "check")
     for peer, why, run, more in peers(name, options.eh_frame_check):
         if why:
             print(line(peer, f"left out: {why}"))
             continue
         base = {program: run(write(right[program]), *more)[0] for program in PROGRAMS}
-        false = sum(
-            not a or owner(functions[p], a) > 0 for p, said in base.items() for a, _ in said
-        )
+        said = [(functions[program], a) for program, answer in base.items() for a, _ in answer]
+        false = sum(not address or owner(fs, address) > 0 for fs, address in said)
         found, elsewhere, steps, spent, begin = Counter[str](), 0, 0, 0.0, time.perf_counter()
         for fault in faults:
             answer, did, seconds = run(write(fault.data), *more)
@@ -488,17 +487,15 @@ def compare(name: str, options: argparse.Namespace) -> None:
             owners = {owner(functions[fault.program], place) for place in places}
             elsewhere += bool(owners - {fault.function, 0})
             if fault.function in owners:
-                found.update([fault.kind, fault.effect, ""])
+                found.update([fault.kind, fault.effect, "all"])
             elif options.misses:
                 print(peer, "misses", *fault[:3], hex(fault.function), file=sys.stderr)
-        cells = [f"{(time.perf_counter() - begin) / len(faults):.2f}"]
-        if spent or more in (["sweep"], ["check"]):
+        cells = [found["all"], *(found[what] for what in EFFECTS), false, elsewhere]
+        times = [f"{(time.perf_counter() - begin) / len(faults):.2f}", "-", "-"]
+        if spent or peer.startswith("unwindlab"):
             speed = steps / spent if spent else best if "check" in more else rate(name, "sweep")
-            cells += [f"{speed:,.0f}", f"{best / speed:,.1f}"]
-        print(
-            line(peer, *(found[what] for what in ("", *EFFECTS)), false, elsewhere, *cells),
-            flush=True,
-        )
+            times[1:] = f"{speed:,.0f}", f"{best / speed:,.1f}"
+        print(line(peer, *cells, *times), flush=True)
         second.append(line(peer, *(found[what] for what in KINDS)))
     print("\n" + "\n".join(second), flush=True)
 

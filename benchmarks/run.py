@@ -30,6 +30,7 @@ from emu.check.options import RunOptions
 from emu.check.run import Run
 from emu.image import load_image
 from emu.linux.process import Process
+from emu.linux.program import alone
 from emu.machine.engine import Engine
 from emu.memory import Memory
 from emu.sframe.table import sframe_table
@@ -113,7 +114,7 @@ def _process(arch: Arch, rounds: int) -> tuple[Engine, Memory, Process]:
     image = load_image(_path(arch, _PROGRAM))
     memory = Memory(_LIMIT)
     engine = Engine(arch, memory)
-    return engine, memory, Process(image, engine, memory, (f"/{image.name}", str(rounds)))
+    return engine, memory, Process(alone(image), engine, memory, (str(rounds),))
 
 
 def _timed(process: Process) -> float:
@@ -148,7 +149,7 @@ def _check(figures: Figures, rounds: int) -> None:
 def _python(figures: Figures, rounds: int) -> None:
     """The Python hook, and the check over the same instructions to compare with."""
     engine, memory, process = _process(figures.arch, _PEER_ROUNDS)
-    table = sframe_table(process.image)
+    table = sframe_table(load_image(_path(figures.arch, _PROGRAM)))
     assert table is not None
     peer = Peer(engine, memory, table)
     figures.python.append(_timed(process))

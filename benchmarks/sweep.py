@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import re
 import subprocess
 import sys
 import tempfile
@@ -22,12 +21,12 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 
 from arch import ALL
+from benchmarks.entries import Place, places_of
 from benchmarks.packages import fetch, version
 from emu.check.known import Known, read_known
 from testprogs.build import BuildError
@@ -108,8 +107,8 @@ def _sweeps(files: Sequence[File], entries: Sequence[Known], failures: Failures)
         "sweeps of .eh_frame", "file", "from", "functions", "instructions", "reached %", "known",
         "new", "frame given up", "contradicted", "s, 1 job", "s, 2 jobs", "functions/s",
     )  # fmt: skip
-    places = [(entry, place) for entry in entries for place in _places(entry)]
-    used: set[int] = set()
+    places = places_of(entries)
+    used: set[Place] = set()
     for file in files:
         name = f"{file.machine} {file.path.name}"
         one, seconds, cpu = _run("sweep", file.path, "cfi", 1)
@@ -124,7 +123,7 @@ def _sweeps(files: Sequence[File], entries: Sequence[Known], failures: Failures)
         failures.check(given_up <= _MOST_GIVEN_UP, f"{name}: {given_up} frames given up")
         new = 0
         for finding in report["findings"]:
-            matches = [at for at, known in enumerate(places) if _is(file, finding, *known)]
+            matches = [each for each in places if each.matches(file.machine, "cfi", finding)]
             used.update(matches)
             new += not matches
             where = finding["function"] or finding["section"]
@@ -136,30 +135,9 @@ def _sweeps(files: Sequence[File], entries: Sequence[Known], failures: Failures)
             f"{given_up}", f"{report['contradicted']}", f"{seconds:.1f}",
             f"{seconds_of_two:.1f}", f"{coverage['functions'] / cpu:.0f}",
         )  # fmt: skip
-    for at, (entry, place) in enumerate(places):
-        where = hex(place.start) if place else ""
-        failures.check(at in used, f"known finding that was not found: {entry} {where}")
+    for each in places:
+        failures.check(each in used, f"known finding that was not found: {each}")
     return table
-
-
-def _places(entry: Known) -> list[range | None]:
-    """The functions that an entry is about: one by its name, or those that its reason names."""
-    if entry.function is not None:
-        return [None]
-    bounds = re.findall(r"\[(0x[0-9a-f]+), (0x[0-9a-f]+)\)", entry.reason)
-    return [range(int(start, 16), int(end, 16)) for start, end in bounds]
-
-
-def _is(file: File, finding: dict[str, Any], entry: Known, place: range | None) -> bool:
-    """An entry is about a finding, by one of its places."""
-    return (
-        entry.holds(file.machine, "cfi")
-        and finding["verdict"] == entry.verdict
-        and finding["module"] == entry.module
-        and finding["function"] == entry.function
-        and finding["row"] == entry.row
-        and (place is None or int(finding["start"], 16) in place)
-    )
 
 
 # ---- planted faults

@@ -32,6 +32,7 @@ from arch.x86_64 import X86_64
 from benchmarks.big_section import FUNCTIONS, write
 from emu.check.options import RunOptions
 from emu.check.run import Run
+from emu.check.session import Session
 from emu.image import Image, load_image
 from emu.memory import PAGE, READ, Memory
 from emu.sample import Sample
@@ -345,6 +346,11 @@ def _made_walk(table: TextTable) -> bool:
     )
 
 
+def _tables(session: Session, rows: RowTable) -> list[ModuleTable]:
+    """The program's code with these rows."""
+    return [ModuleTable(item.start, item.end, item.bias, rows) for item in session.code]
+
+
 def _walk_row(table: TextTable, arch: Arch, program: str, function: str, nth: int) -> bool:
     path = str(DEFAULT_DESTINATION / arch.name / program)
     run = Run(path, RunOptions(table="sframe", at=function, nth=nth))
@@ -352,23 +358,23 @@ def _walk_row(table: TextTable, arch: Arch, program: str, function: str, nth: in
         raise SystemExit(f"{path}: {function} is not reached {nth} times")
     session = run.session
     sample, truth = session.sample(), session.true_callers()
-    image = session.module.image
+    image = session.program.module.image
     ways = {
         "V2": RowTable(_as_version_2(image), arch),
         "V3": row_table(image, arch, "sframe"),
         ".eh_frame": row_table(image, arch, "cfi"),
     }
     figures, good = [], True
-    traces = [walk(sample, session.module.tables(rows)) for rows in ways.values()]
+    traces = [walk(sample, _tables(session, rows)) for rows in ways.values()]
     frames, end = len(traces[1].frames), traces[1].stop
     for rows, trace in zip(ways.values(), traces, strict=True):
         count = len(trace.frames)
         good = good and trace.return_addresses == list(truth)[: count - 1]
-        figure = f"{_frame_time(sample, session.module.tables(rows), count):.0f}"
+        figure = f"{_frame_time(sample, _tables(session, rows), count):.0f}"
         if (count, trace.stop) != (frames, end):
             figure += f" ({count} frames, {trace.stop.text})"
         figures.append(figure)
-    modules = session.module.tables(ways["V3"])
+    modules = _tables(session, ways["V3"])
     times = max(1, _FRAMES // 100 // frames)
     took = _timed(lambda: [walk(sample, modules) for _ in range(times)])
     table.add_row(

@@ -113,6 +113,7 @@ def _run_options(options: argparse.Namespace) -> "RunOptions":
         cpu=options.cpu,
         pac=options.pac,
         seed=options.seed,
+        root=options.root,
         arguments=tuple(options.arguments),
     )
 
@@ -238,6 +239,11 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
     command.add_argument(
         "--memory", metavar="SIZE", type=_size, default=2 << 30,
         help="most memory the guest may map (2G)",
+    )  # fmt: skip
+    command.add_argument(
+        "--root", metavar="DIR",
+        help="the directory that the guest sees as /, never written to; PROGRAM is looked up "
+        "in it first",
     )  # fmt: skip
     command.add_argument("--stdin", metavar="FILE", help="the guest's standard input (empty)")
     command.add_argument(

@@ -74,7 +74,7 @@ def choose_cache() -> None:
     """
     config: Any = numba.config
     begin = _stamps()
-    parent = Path(config.CACHE_DIR).absolute() if config.CACHE_DIR else _folder()
+    parent = Path(config.CACHE_DIR).absolute() if config.CACHE_DIR else cache_folder()
     chosen = parent / f"{_PREFIX}{digest()}"
     if not config.CACHE_DIR:
         _forget(parent, chosen)
@@ -89,7 +89,7 @@ def _stamps() -> tuple[tuple[int, ...], ...]:
     return tuple((state.st_mtime_ns, state.st_size, state.st_ino) for state in states)
 
 
-def _folder() -> Path:
+def cache_folder() -> Path:
     """Beside the code where that may be written, else with the user's caches."""
     beside = _ROOT / "emu" / "__pycache__"
     with contextlib.suppress(OSError):

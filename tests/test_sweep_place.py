@@ -19,6 +19,7 @@ from emu.elf.layout import SHF_ALLOC, SHF_EXECINSTR, SHT_NOBITS
 from emu.errors import ImageError, UnwindlabError
 from emu.image import Image, load_image, parse_image
 from emu.linux.process import Process
+from emu.linux.program import alone
 from emu.machine.engine import Engine
 from emu.memory import EXECUTE, PAGE, READ, WRITE, Memory
 from emu.sweep.dynamic import Dynamic, read_dynamic
@@ -280,7 +281,7 @@ def test_program_that_relocates_itself_agrees(
     image = load_image(prebuilt[arch.name, "calls-musl-v3-O2-pie"].path)
     file = place_file(image, Memory(LIMIT))
     memory = Memory(LIMIT)
-    process = Process(image, Engine(arch, memory), memory, (), None, b"", 0)
+    process = Process(alone(image), Engine(arch, memory), memory, (), None, b"", 0)
     process.run()
     assert process.exit_status == 0
     compared = relocated = 0

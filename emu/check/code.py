@@ -22,13 +22,20 @@ _FETCH_BYTES = 8 * t.FETCH_WORDS
 @numba.njit(cache=True)
 def find_range(state: int, pc: int) -> int:
     """The range that holds the PC, or 0."""
-    span = load64(state + 8 * s.RANGES)
-    for _ in range(load64(state + 8 * s.RANGE_COUNT)):
-        if load64(span + s.R_START) <= pc < load64(span + s.R_END):
-            store64(state + 8 * s.RANGE, span)
-            return span
-        span += s.RANGE_BYTES
-    return 0
+    ranges = load64(state + 8 * s.RANGES)
+    low = 0
+    high = load64(state + 8 * s.RANGE_COUNT)
+    while low < high:
+        middle = (low + high) >> 1
+        if load64(ranges + s.RANGE_BYTES * middle + s.R_START) <= pc:
+            low = middle + 1
+        else:
+            high = middle
+    span = ranges + s.RANGE_BYTES * (low - 1)
+    if low == 0 or pc >= load64(span + s.R_END):
+        return 0
+    store64(state + 8 * s.RANGE, span)
+    return span
 
 
 @numba.njit(cache=True)
@@ -175,8 +182,8 @@ def push_linked(state: int, sp: int, ra: int) -> int:
 
     Its return address was stored or loaded by other means. It is certain (2) where that is
     the address behind the jump. Elsewhere in the function that jumps it may be what a call
-    has left in the register, unless SP is that of a function that has no frame (1); where
-    nothing is called yet, it may be in any function.
+    has left in the register, unless SP is that of a function that has no frame (1); at the
+    bottom of the stack it may be in any other function, or where nothing was called in any.
     """
     truth = load64(state + 8 * s.TRUTH)
     cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
@@ -189,7 +196,11 @@ def push_linked(state: int, sp: int, ra: int) -> int:
             return 0
         span = find_range(state, ra)
         function = function_at(span, ra - load64(span + s.R_BIAS)) if span else 0
-        if function == 0 or (depth > 0 and load64(function + 16) != owner):
+        if function == 0:
+            return 0
+        own = load64(function + 16) == owner
+        register = load64(truth + 8 * t.RA_IN_REGISTER)
+        if own != (depth > 0) and (depth > 0 or (register and load64(truth + 8 * t.CALLS) > 0)):
             return 0
     store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
     add_frame(truth, ra, cfa, load64(truth + 8 * t.PREVIOUS_FP), owner)

@@ -1,31 +1,17 @@
 """Verdicts of single instructions grouped into findings and gaps."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from arch import Row
-from emu.check.state import (
-    CALLER_ROLE,
-    CodeMap,
-)
-from emu.symbols import FunctionNames
-from emu.unwind.lookup import RowTable
+from emu.check.codemap import CheckedModule, CodeSegment
+from emu.check.events import Events
+from emu.check.state import CALLER_ROLE
 from emu.verdict import Verdict
 
 _MASK = (1 << 64) - 1
-
-
-@dataclass(frozen=True, slots=True)
-class CheckedModule:
-    """A loaded module as reports need it; `bias` is runtime minus link-time address."""
-
-    name: str
-    bias: int
-    table: RowTable
-    names: FunctionNames
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,68 +57,60 @@ class _Spot:
     position: int
     count: int
     checked: int
-    event: int
-    """Index of the event that holds its values; 0: none."""
+    event: np.void | None
+    """What holds its values."""
 
 
 class Grouping:
     """Findings and gaps of a finished run.
 
     Args:
-        code: the records of all executed instructions.
-        modules: one for each range of `code`, in its order.
-        events: the event array, structured as `state.EVENT`; entry 0 is not used.
+        segments: all code that was ever mapped.
+        events: those of each segment, by link-time address.
+        outside: those in no module, by runtime address.
     """
 
     def __init__(
-        self, code: CodeMap, modules: Sequence[CheckedModule], events: npt.NDArray[np.void]
+        self,
+        segments: Iterable[CodeSegment],
+        events: Mapping[CodeSegment, Events],
+        outside: Events,
     ) -> None:
-        self._code = code
-        self._modules = modules
+        self._segments = sorted(segments, key=lambda each: (each.module.name, each.start))
         self._events = events
+        self._not_in_any = outside
 
     def groups(self) -> tuple[list[Finding], list[Finding]]:
         """(findings, gaps), both by module and address."""
-        by_range: dict[int, list[int]] = {}
-        for index in range(1, len(self._events)):
-            by_range.setdefault(self._range_of(int(self._events[index]["pc"])), []).append(index)
         found: list[Finding] = []
-        for number, module in enumerate(self._modules):
-            found += self._of_range(number, module, by_range.get(number, []))
-        found += self._outside(by_range.get(-1, []))
+        for segment in self._segments:
+            found += self._of_segment(segment, self._events.get(segment, ()))
+        found += self._outside(self._not_in_any)
         return (
             [f for f in found if f.verdict.is_finding], [f for f in found if f.verdict.is_gap],
         )  # fmt: skip
 
-    def _range_of(self, pc: int) -> int:
-        for number, item in enumerate(self._code.ranges):
-            if item.start <= pc < item.end:
-                return number
-        return -1
-
-    def _of_range(self, number: int, module: CheckedModule, events: Sequence[int]) -> list[Finding]:
-        item = self._code.ranges[number]
-        records = self._code.records[number]
-        executed = np.flatnonzero(self._code.executed(number))
+    def _of_segment(self, segment: CodeSegment, events: Iterable[np.void]) -> list[Finding]:
+        records = segment.records
+        executed = np.flatnonzero(segment.executed)
         spots: dict[tuple[Verdict, str], list[_Spot]] = {}
         # Where there is no row the verdict is fixed by the address; no event was noted.
         for at in np.flatnonzero(records["code"][executed] < 0):
             record = records[executed[at]]
-            address = item.start + (int(executed[at]) << self._code.shift)
+            address = segment.start + (int(executed[at]) << segment.shift)
             count = int(record["count"])
             spots.setdefault((Verdict(-int(record["code"])), "sampled"), []).append(
-                _Spot(address, int(record["size"]), int(at), count, count, 0)
+                _Spot(address, int(record["size"]), int(at), count, count, None)
             )
-        for index in events:
-            event = self._events[index]
-            slot = (int(event["pc"]) - item.start) >> self._code.shift
+        for event in events:
+            slot = (int(event["pc"]) - segment.start) >> segment.shift
             caller = bool(int(event["key"]) & CALLER_ROLE)
             verdict = Verdict(int(event["key"]) & 0xFF)
             spots.setdefault((verdict, "caller" if caller else "sampled"), []).append(
                 _Spot(
                     int(event["pc"]), int(event["size"]), int(np.searchsorted(executed, slot)),
                     int(event["count"]),
-                    int(records[slot]["calls" if caller else "count"]), index,
+                    int(records[slot]["calls" if caller else "count"]), event,
                 )
             )  # fmt: skip
         found: list[Finding] = []
@@ -140,20 +118,18 @@ class Grouping:
             if role == "caller":
                 sampled = {s.address for s in spots.get((verdict, "sampled"), [])}
                 those = [spot for spot in those if spot.address not in sampled]
-            found += self._ranges(verdict, role, module, item.bias, those)
+            found += self._ranges(verdict, role, segment.module, those)
         return sorted(found, key=lambda f: (f.start, f.role, f.verdict))
 
     def _ranges(
-        self, verdict: Verdict, role: str, module: CheckedModule, bias: int, spots: Iterable[_Spot]
+        self, verdict: Verdict, role: str, module: CheckedModule, spots: Iterable[_Spot]
     ) -> list[Finding]:
         """Spots that follow each other among the executed instructions of one function."""
-        whole = bool(module.table.table and module.table.table.corrupt) and (
-            verdict is Verdict.CORRUPT
-        )
+        whole = bool(module.table.corrupt) and verdict is Verdict.CORRUPT
         runs: list[list[_Spot]] = []
         last_function: tuple[str | None, int | None, str] | None = None
         for spot in sorted(spots, key=lambda s: s.address):
-            place = module.names.place(spot.address - bias)
+            place = module.names.place(spot.address)
             function = (place.function, place.start, place.section)
             if whole and runs:
                 runs[-1].append(spot)
@@ -162,15 +138,14 @@ class Grouping:
                 runs.append([])
             runs[-1].append(spot)
             last_function = function
-        return [self._finding(verdict, role, module, bias, run, whole) for run in runs]
+        return [self._finding(verdict, role, module, run, whole) for run in runs]
 
     def _finding(
-        self, verdict: Verdict, role: str, module: CheckedModule, bias: int, run: list[_Spot],
-        whole: bool,
-    ) -> Finding:  # fmt: skip
-        start = run[0].address - bias
+        self, verdict: Verdict, role: str, module: CheckedModule, run: list[_Spot], whole: bool
+    ) -> Finding:
+        start = run[0].address
         place = module.names.place(start)
-        event = self._events[run[0].event] if run[0].event else None
+        event = run[0].event
         return Finding(
             verdict=verdict,
             module=module.name,
@@ -178,7 +153,7 @@ class Grouping:
             section=place.section,
             role=role,
             start=start,
-            end=run[-1].address - bias + run[-1].size,
+            end=run[-1].address + run[-1].size,
             start_offset=0 if whole or place.start is None else start - place.start,
             count=sum(spot.count for spot in run),
             checked=sum(spot.checked for spot in run),
@@ -189,19 +164,19 @@ class Grouping:
             instruction=0 if event is None else int(event["first"]),
         )
 
-    def _outside(self, events: Sequence[int]) -> list[Finding]:
+    def _outside(self, events: Events) -> list[Finding]:
         """Instructions in no module: one gap for each run of touching ones."""
         found: list[Finding] = []
         sampled: set[int] = set()
         for role in ("sampled", "caller"):
             those = [
                 event
-                for event in (self._events[index] for index in events)
+                for event in events
                 if bool(int(event["key"]) & CALLER_ROLE) is (role == "caller")
                 and int(event["pc"]) not in sampled
             ]
             sampled |= {int(event["pc"]) for event in those}
-            runs: list[list[npt.NDArray[np.void]]] = []
+            runs: list[list[np.void]] = []
             for event in sorted(those, key=lambda e: int(e["pc"])):
                 if not runs or int(event["pc"]) > int(runs[-1][-1]["pc"] + runs[-1][-1]["size"]):
                     runs.append([])
@@ -210,20 +185,20 @@ class Grouping:
         return found
 
 
-def _outside_gap(run: Sequence[npt.NDArray[np.void]], role: str) -> Finding:
+def _outside_gap(run: Sequence[np.void], role: str) -> Finding:
     count = sum(int(event["count"]) for event in run)
     verdict = Verdict(int(run[0]["key"]) & 0xFF)
     start, end = int(run[0]["pc"]), int(run[-1]["pc"] + run[-1]["size"])
     return Finding(verdict, None, None, "", role, start, end, 0, count, count)
 
 
-def _expected(event: npt.NDArray[np.void]) -> Values:
+def _expected(event: np.void) -> Values:
     if not int(event["done"]) >> 8:
         return Values(None, None, None)
     return Values(*(int(event[name]) & _MASK for name in ("want_cfa", "want_ra", "want_fp")))
 
 
-def _got(event: npt.NDArray[np.void]) -> Values:
+def _got(event: np.void) -> Values:
     done = int(event["done"]) & 0xFF
     values = [int(event[name]) & _MASK for name in ("got_cfa", "got_ra", "got_fp")]
     return Values(*(value if done > at else None for at, value in enumerate(values)))

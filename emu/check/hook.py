@@ -201,7 +201,10 @@ def _check(state: int, pc: int, size: int) -> None:
             fetch_pc(truth, sp)
             store64(state + 8 * s.MEMO_ROW, 0)
     elif not fell:
-        _jump(state, pc, sp, fp, owner, entry)
+        if entry or load64(truth + 8 * t.WINDOW) or load64(truth + 8 * t.FETCH_COUNT):
+            _jump(state, pc, sp, fp, owner, entry)
+        elif jump(truth, pc, sp, owner, 0):
+            store64(state + 8 * s.MEMO_ROW, 0)
     _keep(truth, pc, size, kind, fp, owner)
 
     if code < 0:

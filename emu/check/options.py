@@ -34,19 +34,31 @@ class RunOptions:
     cpu: str = ""
     pac: bool = False
     seed: int = 0
+    root: str | None = None
+    """A host directory that the guest sees as /; None: it sees no file."""
     arguments: tuple[str, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """Where to stop: the n-th executed instruction, or a link-time address."""
+    """Where to stop: the n-th executed instruction, a link-time address, or a place in a library.
+
+    With a symbol, which the program itself does not have, `address` is the offset from it.
+    """
 
     instruction: int = 0
     address: int = 0
+    symbol: str = ""
 
 
-def parse_point(text: str, names: FunctionNames, program: str) -> Point:
+def parse_point(text: str, names: FunctionNames, program: str, dynamic: bool) -> Point:
     """``SYMBOL``, ``SYMBOL+OFFSET``, ``0xADDRESS`` or ``#N``.
+
+    Args:
+        text: of the command line.
+        names: functions of the program.
+        program: its path.
+        dynamic: libraries may have symbols that the program lacks.
 
     Raises:
         UsageError: it is none of these, or there is no such symbol.
@@ -61,6 +73,9 @@ def parse_point(text: str, names: FunctionNames, program: str) -> Point:
     if match["address"]:
         return Point(address=int(match["address"], 16))
     address = names.find(match["symbol"])
+    offset = int(match["offset"] or "0", 0)
     if address is None:
-        raise UsageError(f"{program}: --at {text}: no symbol {match['symbol']}")
-    return Point(address=address + int(match["offset"] or "0", 0))
+        if not dynamic:
+            raise UsageError(f"{program}: --at {text}: no symbol {match['symbol']}")
+        return Point(address=offset, symbol=match["symbol"])
+    return Point(address=address + offset)

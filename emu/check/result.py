@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from arch import Arch
+from emu.check.codemap import CheckedModule
 from emu.check.findings import Finding
 from emu.trace import Trace
 from emu.verdict import Verdict
@@ -37,6 +38,8 @@ class SampledStack:
     walks: Mapping[str, Trace]
     verdict: Verdict
     """Of the walk by the checked table."""
+    functions: tuple[str, ...] = ()
+    """Where each address of `truth` returns to, in words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +65,10 @@ class CheckResult:
     samples: tuple[SampledStack, ...]
     missed_point: str
     """The point of --at, if it was not reached as often as asked; else empty."""
-    bias: int = 0
-    """Runtime minus link-time address of the program."""
+    modules: Mapping[str, CheckedModule] = field(default_factory=dict)
+    """By name, the program first."""
+    biases: Mapping[str, int] = field(default_factory=dict)
+    """Runtime minus link-time address of each, where it was mapped last."""
     truth: Mapping[str, int] = field(default_factory=dict)
     """Calls, returns, abandoned frames and stack switches that the truth saw."""
     events_lost: int = 0

@@ -2,18 +2,18 @@
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
+from emu.check.codemap import CheckedModule
 from emu.check.options import Point, RunOptions, parse_point
 from emu.check.result import CheckResult, Guest, SampledStack, judge_walk
 from emu.check.session import Session
 from emu.errors import UnwindlabError, UsageError
-from emu.image import Image, load_image
+from emu.linux.program import find_program
 from emu.machine.engine import EngineStop, StopKind
-from emu.symbols import FunctionNames
 from emu.unwind.lookup import RowTable
 from emu.unwind.sources import KINDS, choose_kind, has_table, row_table
-from emu.unwind.walker import walk
+from emu.unwind.walker import ModuleTable, walk
 
 _SLICE = 5_000_000
 """Instructions between two reports of progress."""
@@ -56,7 +56,7 @@ class Run:
     """One run of one program.
 
     Args:
-        program: path of a static program.
+        program: path of a program, below the root directory if it is there.
         options: of the run.
         every_table: walk each sample by all tables there are, not only the checked one.
         progress: called now and then with the number of executed instructions.
@@ -72,32 +72,39 @@ class Run:
         every_table: bool = False,
         progress: Callable[[int], None] | None = None,
     ) -> None:
-        image = load_image(program)
-        if image.arch is None:
+        self._program = program
+        self._options = options
+        target = find_program(program, options.root)
+        arch = target.image.arch
+        if arch is None:
+            image = target.image
             raise UsageError(
                 f"{program}: machine {image.machine}, {image.byte_order} endian: not supported"
             )
-        self.kind = choose_kind(options.table, [image])
-        self._tables = {self.kind: row_table(image, image.arch, self.kind)}
-        if every_table:
-            self._tables |= _other_tables(image, self.kind)
-        self._point: Point | None = None
-        if options.at:
-            self._point = parse_point(options.at, FunctionNames(image), program)
+        self.kind = choose_kind(options.table, target.images)
+        self._kinds = KINDS if every_table else (self.kind,)
+        self._other: dict[tuple[str, str], RowTable] = {}
         try:
-            self.session = Session(image, self._tables[self.kind], options)
+            self.session = Session(
+                target, lambda image: row_table(image, arch, self.kind), options
+            )
+            self._point = self._parse_point(options.at)
         except UnwindlabError as error:
             # Not every part that refuses knows the file.
             if program in str(error):
                 raise
             raise UsageError(f"{program}: {error}") from error
-        self._program = program
-        self._options = options
         self._progress = progress
         self._samples: list[SampledStack] = []
         self._reached = False
         self._stopped = ""
         self._reason = ""
+
+    def _parse_point(self, text: str) -> Point | None:
+        if not text:
+            return None
+        names = self.session.program.module.names
+        return parse_point(text, names, self._program, self.session.process.dynamic)
 
     def to_end(self, stop_at_point: bool = False) -> CheckResult:
         """Run on until the program ends or a limit is reached.
@@ -157,10 +164,9 @@ class Run:
             return 0
         if self._point.instruction:
             return self._point.instruction
-        if not self.session.break_at(self._point.address, self._options.nth):
-            raise UsageError(
-                f"{self._program}: --at {self._options.at}: no code at {self._point.address:#x}"
-            )
+        if not self.session.break_at(self._point, self._options.nth):
+            place = self._point.symbol or f"{self._point.address:#x}"
+            raise UsageError(f"{self._program}: --at {self._options.at}: no code at {place}")
         return 0
 
     def _next_pause(self, number: int) -> int:
@@ -182,8 +188,9 @@ class Run:
         truth = session.true_callers()
         back = int(self._options.lookup == "return")
         walks = {
-            kind: walk(sample, session.module.tables(table), back)
-            for kind, table in self._tables.items()
+            kind: walk(sample, self._tables(kind), back)
+            for kind in dict.fromkeys((self.kind, *self._kinds))
+            if kind == self.kind or self._has(kind)
         }
         self._samples.append(
             SampledStack(
@@ -193,16 +200,49 @@ class Run:
                 truth=truth,
                 walks=walks,
                 verdict=judge_walk(walks[self.kind], truth),
+                functions=tuple(self.where(ra, 1) for ra in truth),
             )
         )
 
-    def where(self, pc: int) -> str:
-        """A runtime address as ``function+0x12``, or as a link-time number."""
-        address = pc - self.session.module.bias
-        place = self.session.module.names.place(address)
-        if place.function is None or place.start is None:
-            return f"{address:#x}"
-        return f"{place.function}+{address - place.start:#x}"
+    def _has(self, kind: str) -> bool:
+        """Some module has a table of that kind, or the machine the convention."""
+        arch = self.session.arch
+        if kind == "fp":
+            return arch.frame_pointer_row is not None
+        if kind == "backchain":
+            return arch.back_chain_row is not None
+        return any(has_table(module.image, kind) for module in self.session.modules)
+
+    def _tables(self, kind: str) -> list[ModuleTable]:
+        """All that is mapped, with rows of one kind."""
+        return [
+            ModuleTable(item.start, item.end, item.bias, self._table(kind, item.module))
+            for item in self.session.code
+        ]
+
+    def _table(self, kind: str, module: CheckedModule) -> RowTable:
+        if kind == self.kind:
+            return module.table
+        key = (kind, module.name)
+        if key not in self._other:
+            self._other[key] = row_table(module.image, self.session.arch, kind)
+        return self._other[key]
+
+    def where(self, pc: int, back: int = 0) -> str:
+        """A runtime address as ``function+0x12``, in a library ``libc.so.6: function+0x12``.
+
+        Where no symbol covers it, as a section or a link-time address. A return address is
+        looked up `back` bytes earlier.
+        """
+        item = self.session.code.find(pc - back)
+        if item is None:
+            return f"{pc:#x}"
+        module, address = item.module, pc - item.bias
+        place = module.names.place(address - back)
+        where = place.section if back else f"{address:#x}"
+        if place.function is not None and place.start is not None:
+            where = f"{place.function}+{address - place.start:#x}"
+        return where if module is self.session.program.module else f"{module.name}: {where}"
 
     def _result(self, seconds: float) -> CheckResult:
         session, process = self.session, self.session.process
@@ -238,21 +278,9 @@ class Run:
             gaps=tuple(gaps),
             samples=tuple(self._samples),
             missed_point="" if self._reached else self._options.at,
-            bias=session.module.bias,
+            modules={module.name: module for module in session.modules},
+            biases=session.modules.biases,
             truth=session.truth_counts(),
-            events_lost=session.events_lost,
+            events_lost=session.events.lost,
             seconds=seconds,
         )
-
-
-def _other_tables(image: Image, chosen: str) -> Mapping[str, RowTable]:
-    """Every other table and convention that the module or its machine has."""
-    arch = image.arch
-    assert arch is not None
-    has = {
-        "sframe": has_table(image, "sframe"),
-        "cfi": has_table(image, "cfi"),
-        "fp": arch.frame_pointer_row is not None,
-        "backchain": arch.back_chain_row is not None,
-    }
-    return {kind: row_table(image, arch, kind) for kind in KINDS if has[kind] and kind != chosen}

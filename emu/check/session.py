@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,22 +10,25 @@ import numpy.typing as npt
 
 from arch import Arch
 from emu.check import state as s
-from emu.check.findings import CheckedModule, Grouping
+from emu.check.codemap import CheckedModule, CodeMap, mark
+from emu.check.events import EventLog
+from emu.check.findings import Grouping
 from emu.check.hook import check_hook
-from emu.check.options import RunOptions
+from emu.check.judge import close
+from emu.check.modules import Modules
+from emu.check.options import Point, RunOptions
 from emu.errors import UsageError
 from emu.image import Image
 from emu.linux.process import Process
+from emu.linux.program import Program
 from emu.machine.engine import Engine
-from emu.memory import EXECUTE, Memory
+from emu.memory import Memory
 from emu.sample import Sample
-from emu.symbols import FunctionNames
 from emu.truth import shadow
 from emu.truth.classify import Recogniser
 from emu.truth.shadow import ShadowStacks
 from emu.unwind.lookup import RowTable
 from emu.unwind.step import RESULT_WORDS
-from emu.unwind.walker import ModuleTable
 from emu.verdict import Verdict
 
 _REGISTER_FILE = 128
@@ -33,31 +37,29 @@ _FOREVER = (1 << 62) - 1
 
 @dataclass(frozen=True, slots=True)
 class LoadedModule:
-    """A module in memory: its image, names, bias and executable runtime ranges."""
+    """The program in memory: its bias, and where its code was at the start."""
 
-    image: Image
-    names: FunctionNames
+    module: CheckedModule
     bias: int
     ranges: tuple[tuple[int, int], ...]
-
-    def tables(self, table: RowTable) -> list[ModuleTable]:
-        """The module as the walker wants it, with rows of one kind."""
-        return [ModuleTable(start, end, self.bias, table) for start, end in self.ranges]
 
 
 class Session:
     """One program, ready to run under the check.
 
     Args:
-        image: a program that can be loaded.
-        table: the rows to check.
+        program: what is run, and the root directory of its files.
+        table: the rows of a file that are checked.
         options: of the run.
 
     Raises:
         UnwindlabError: the program cannot be loaded, or an option does not fit the machine.
     """
 
-    def __init__(self, image: Image, table: RowTable, options: RunOptions) -> None:
+    def __init__(
+        self, program: Program, table: Callable[[Image], RowTable], options: RunOptions
+    ) -> None:
+        image = program.image
         arch = image.arch
         if arch is None:
             raise UsageError(f"{image.path}: machine {image.machine} is not supported")
@@ -68,39 +70,36 @@ class Session:
             raise UsageError(f"{image.path}: --cpu {options.cpu}: {arch.name} has {models}")
         self.arch: Arch = arch
         self.options = options
-        self.table = table
         self.memory = Memory(options.memory)
         self.engine = Engine(arch, self.memory, options.cpu, _keys(arch, options))
         self._words: npt.NDArray[np.int64] = np.zeros(s.WORDS, np.int64)
         self.process = Process(
-            image,
+            program,
             self.engine,
             self.memory,
-            arguments=(f"/{image.name}", *options.arguments),
+            arguments=options.arguments,
             environment=dict(entry.partition("=")[::2] for entry in options.env),
             stdin=options.stdin,
             seed=options.seed,
             instructions=lambda: self.executed,
         )
-        loaded = self.process.loaded
-        self.module = LoadedModule(
-            image,
-            FunctionNames(image),
-            loaded.bias,
-            tuple((low, high) for low, high, perms in loaded.ranges if perms & EXECUTE),
-        )
-        functions = _functions(self.module.names, table)
-        self.code = s.CodeMap(
-            [
-                s.CodeRange(low, high, loaded.bias, table, functions)
-                for low, high in self.module.ranges
-            ],
-            arch.instruction_unit,
-        )
+        self.modules = Modules(arch, table, program.debug_file)
+        self.code = CodeMap()
+        self.events = EventLog(self._words)
         stack = self.process.stack
         self.shadow = ShadowStacks(arch, stack.pointer, stack.high, stack.high - stack.low)
         self._recogniser = Recogniser(arch)
+        self._pending: Point | None = None
         self._fill()
+        module = self.modules.of(self.process.file, image)
+        assert module is not None
+        self._remap()
+        self.program = LoadedModule(
+            module,
+            self.process.loaded.bias,
+            tuple((item.start, item.end) for item in self.code if item.module is module),
+        )
+        self.process.mappings.changed = self._remap
         self.engine.on_code_change = self.code.forget
         self.engine.hook_code(check_hook.address or 0, self._words.ctypes.data)
 
@@ -157,10 +156,21 @@ class Session:
         """Stop before the instruction with this number executes."""
         self._words[s.LIMIT] = min(instruction, _FOREVER)
 
-    def break_at(self, address: int, nth: int) -> bool:
-        """Stop when a link-time address is reached for the n-th time; False: no code there."""
+    def break_at(self, point: Point, nth: int) -> bool:
+        """Stop when a place in the code is reached for the n-th time.
+
+        False: nothing is there, and no library can still bring it.
+        """
         self._words[s.HIT_WANTED] = nth
-        return self.code.mark(address + self.module.bias, s.BREAK)
+        if point.symbol:
+            self._pending = point
+            self._place_break()
+            return self._pending is None or self.process.dynamic
+        for segment in self.program.module.segments:
+            if segment.start <= point.address < segment.end:
+                mark(segment, point.address, s.BREAK)
+                return True
+        return False
 
     # ---- what is known
 
@@ -182,39 +192,29 @@ class Session:
         """Of the rows of return addresses, one for each call."""
         return _counter(self._caller_verdicts)
 
-    def events(self) -> npt.NDArray[np.void]:
-        """All events; entry 0 is not used."""
-        count = int(self._words[s.EVENT_COUNT]) + 1
-        return self._events[: s.EVENT_BYTES * count].view(s.EVENT)
-
-    @property
-    def events_lost(self) -> int:
-        """Executions whose event had no room; they are counted in the verdicts."""
-        return int(self._words[s.EVENTS_LOST])
-
     def grouping(self) -> Grouping:
         """The findings and gaps so far."""
-        checked = CheckedModule(
-            self.module.image.name, self.module.bias, self.table, self.module.names
-        )
-        return Grouping(self.code, [checked] * len(self.code.ranges), self.events())
+        segments = [segment for module in self.modules for segment in module.segments]
+        return Grouping(segments, *self.events.by_segment(self.code))
 
     def table_bytes(self) -> int:
-        """Bytes of executable memory that the table has entries for."""
+        """Bytes of executable segments, mapped now or before, that the table has entries for."""
         total = 0
-        for item in self.code.ranges:
-            low, high = item.start - item.bias, item.end - item.bias
-            for start, end in self.table.function_bounds:
-                total += max(0, min(end, high) - max(start, low))
-                low = max(low, end)
+        for module in self.modules:
+            for segment in module.segments:
+                low = segment.start
+                for start, end in module.table.function_bounds:
+                    total += max(0, min(end, segment.end) - max(start, low))
+                    low = max(low, end)
         return total
 
     def checked_bytes(self) -> int:
         """Bytes of executed instructions that a row was found for."""
         total = 0
-        for number, records in enumerate(self.code.records):
-            executed = self.code.executed(number) & (records["code"] >= 0)
-            total += int(records["size"][executed].sum())
+        for module in self.modules:
+            for segment in module.segments:
+                executed = segment.executed & (segment.records["code"] >= 0)
+                total += int(segment.records["size"][executed].sum())
         return total
 
     def truth_counts(self) -> dict[str, int]:
@@ -229,6 +229,38 @@ class Session:
 
     # ---- inside
 
+    def _remap(self) -> None:
+        """Executable mappings have changed."""
+        before = list(self.code)
+        ranges = self.modules.ranges(self.process.mappings)
+        gone = set(before) - set(ranges)
+        if not gone and len(before) == len(ranges):
+            return
+        if gone:
+            close(self.state)
+            self.events.retire(gone)
+        self.code.set(ranges)
+        words, block = self._words, self.code.block
+        words[s.RANGES] = block.ctypes.data
+        words[s.RANGE_COUNT] = len(ranges)
+        words[s.RANGE] = block[len(ranges) :].ctypes.data
+        words[s.MEMO_ROW] = 0
+        self._place_break()
+
+    def _place_break(self) -> None:
+        """Find the symbol to stop at in what is mapped, if it was not found before."""
+        if self._pending is None:
+            return
+        for item in self.code:
+            address = item.module.names.find(self._pending.symbol)
+            if address is None:
+                continue
+            address += self._pending.address
+            if item.segment.start <= address < item.segment.end:
+                mark(item.segment, address, s.BREAK)
+                self._pending = None
+                return
+
     def _fill(self) -> None:
         """Everything that the hook reads, into the state block."""
         arch, words = self.arch, self._words
@@ -237,9 +269,7 @@ class Session:
         self._registers: npt.NDArray[np.int64] = np.zeros(_REGISTER_FILE, np.int64)
         self._places: npt.NDArray[np.int64] = np.zeros(_REGISTER_FILE, np.int64)
         self._numbers: npt.NDArray[np.int64] = np.zeros(_REGISTER_FILE, np.int64)
-        self._heads: npt.NDArray[np.int32] = np.zeros(s.HEAD_COUNT, np.int32)
         self._result: npt.NDArray[np.int64] = np.zeros(RESULT_WORDS, np.int64)
-        self._event_memory, self._events = s.lazy_bytes(s.EVENT_BYTES * s.EVENT_CAPACITY_DEFAULT)
         places = self.engine.register_addresses()
         for register in arch.registers:
             self._numbers[register.dwarf] = register.emulator
@@ -256,7 +286,6 @@ class Session:
             (s.LIMIT, _FOREVER),
             (s.RANGE, self.code.block.ctypes.data),
             (s.RANGES, self.code.block.ctypes.data),
-            (s.RANGE_COUNT, len(self.code.ranges)),
             (s.SP_PLACE, self._places[arch.sp]),
             (s.FP_PLACE, self._places[arch.fp]),
             (s.SP_NUMBER, self._numbers[arch.sp]),
@@ -266,9 +295,6 @@ class Session:
             (s.REGISTER_NUMBERS, self._numbers.ctypes.data),
             (s.VERDICTS, self._verdicts.ctypes.data),
             (s.CALLER_VERDICTS, self._caller_verdicts.ctypes.data),
-            (s.EVENTS, self._events.ctypes.data),
-            (s.EVENT_CAPACITY, s.EVENT_CAPACITY_DEFAULT),
-            (s.HEADS, self._heads.ctypes.data),
             (s.RESULT, self._result.ctypes.data),
             (s.MEMO_RA_PLACE, words[s.ZERO :].ctypes.data),
             (s.MEMO_FP_PLACE, words[s.ZERO :].ctypes.data),
@@ -285,32 +311,3 @@ def _keys(arch: Arch, options: RunOptions) -> tuple[int, ...] | None:
 
 def _counter(counts: npt.NDArray[np.int64]) -> Counter[Verdict]:
     return +Counter({verdict: int(counts[verdict]) for verdict in Verdict})
-
-
-def _functions(names: FunctionNames, table: RowTable) -> npt.NDArray[np.int64]:
-    """Disjoint functions by symbols and table entries: int64[n, 3] of start, end, owner.
-
-    The owner of a function is its number, from 1; that of a cold part, which a compiler
-    moved out of its function, is the function's.
-    """
-    ends: dict[int, int] = {}
-    starts, stops = names.all_bounds()
-    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
-        # A label inside a function is no function.
-        bounds = names.bounds(start)
-        if bounds is not None and bounds[0] == start:
-            ends[start] = max(ends.get(start, 0), stop)
-    for start, stop in table.function_bounds:
-        inside = names.bounds(start)
-        if inside is None or inside[0] == start or stop > inside[1]:
-            ends[start] = max(ends.get(start, 0), stop)
-    ordered = sorted(ends)
-    following = [*ordered[1:], _FOREVER][: len(ordered)]
-    called = [names.place(start).function for start in ordered]
-    numbers = {name: number for number, name in enumerate(called, 1) if name is not None}
-    rows = []
-    for number, (start, after, name) in enumerate(zip(ordered, following, called, strict=True), 1):
-        whole, cold, _ = (name or "").partition(".cold")
-        owner = numbers.get(whole, number) if cold else number
-        rows.append((start, min(ends[start], after), owner))
-    return np.array(rows, np.int64).reshape(-1, 3)

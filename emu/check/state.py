@@ -1,13 +1,9 @@
-"""The blocks that the compiled check works on: layout, and the Python objects that own them."""
+"""The layout of the blocks that the compiled check works on."""
 
 import mmap
-from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-
-from emu.unwind.lookup import RowTable
 
 # Words of the state block.
 (
@@ -90,65 +86,3 @@ def lazy_bytes(size: int) -> tuple[mmap.mmap, npt.NDArray[np.uint8]]:
         -1, max(size, 4096), flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
     )
     return memory, np.frombuffer(memory, np.uint8)
-
-
-@dataclass(frozen=True, slots=True)
-class CodeRange:
-    """Executable memory of a module: runtime range, its table and its functions.
-
-    `bias` is runtime minus link-time address; `functions` are (start, end, owner), by
-    link-time address. The owner is a number, the same for all parts of one function.
-    """
-
-    start: int
-    end: int
-    bias: int
-    table: RowTable
-    functions: npt.NDArray[np.int64]
-
-
-class CodeMap:
-    """Records of every executed instruction, and the ranges they belong to.
-
-    Args:
-        ranges: executable module memory, in any order.
-        unit: bytes that instructions are multiples of.
-    """
-
-    def __init__(self, ranges: Sequence[CodeRange], unit: int) -> None:
-        self.ranges = sorted(ranges, key=lambda r: r.start)
-        self.shift = unit.bit_length() - 1
-        self._kept: list[mmap.mmap] = []
-        self.records: list[npt.NDArray[np.void]] = []
-        self.block: npt.NDArray[np.int64] = np.zeros((len(ranges) + 1, 9), np.int64)
-        for number, item in enumerate(self.ranges):
-            count = (item.end - item.start) >> self.shift
-            memory, data = lazy_bytes(RECORD_BYTES * (count + 1))
-            self._kept.append(memory)
-            self.records.append(data[: RECORD_BYTES * count].view(RECORD))
-            self.block[number] = (
-                item.start, item.end, data.ctypes.data, self.shift, item.bias, item.table.block,
-                item.table.rows_address, item.functions.ctypes.data, len(item.functions),
-            )  # fmt: skip
-
-    def executed(self, number: int) -> npt.NDArray[np.bool_]:
-        """Which places of a range have executed at least once."""
-        executed: npt.NDArray[np.bool_] = self.records[number]["count"] > 0
-        return executed
-
-    def forget(self, start: int, end: int) -> None:
-        """Code in a runtime range has changed: look at it anew when it executes."""
-        for item, records in zip(self.ranges, self.records, strict=True):
-            low, high = max(start, item.start), min(end, item.end)
-            if low < high:
-                flags = records["flags"]
-                part = slice((low - item.start) >> self.shift, (high - item.start) >> self.shift)
-                flags[part] &= 0xFF & ~(PREPARED | CALLER_KNOWN)
-
-    def mark(self, address: int, flag: int) -> bool:
-        """Set a flag on the instruction at a runtime address; False: no module there."""
-        for item, records in zip(self.ranges, self.records, strict=True):
-            if item.start <= address < item.end:
-                records[(address - item.start) >> self.shift]["flags"] |= flag
-                return True
-        return False

@@ -1,22 +1,28 @@
 """System calls that change the address space (mm/mmap.c, mm/mremap.c, mm/mprotect.c).
 
-Only private anonymous memory: the guest has no file to map. Addresses are chosen as
-Linux does, from `mmap_base` downwards, but without randomness.
+Addresses are chosen as Linux does, from `mmap_base` downwards, but without randomness. A
+private mapping of a file is a copy of what the file holds when it is made.
 """
+
+from collections.abc import Callable
+from dataclasses import replace
 
 from arch.descriptor import AddressLayout
 from emu.errors import MemoryFault
 from emu.linux.calls import CallError, CallTable, Errno, int32
 from emu.linux.guest import Guest
+from emu.linux.mappings import MappedFile, Mapping, Mappings
 from emu.memory import EXECUTE, PAGE, READ, WRITE
 
 PROT_READ, PROT_WRITE, PROT_EXEC, PROT_SEM = 1, 2, 4, 8
 PROT_GROWSDOWN, PROT_GROWSUP = 0x0100_0000, 0x0200_0000
-MAP_TYPE, MAP_SHARED_VALIDATE = 0xF, 3
+MAP_TYPE, MAP_PRIVATE, MAP_SHARED_VALIDATE = 0xF, 2, 3
 MAP_FIXED, MAP_ANONYMOUS, MAP_FIXED_NOREPLACE = 0x10, 0x20, 0x10_0000
 MAP_HUGETLB = 0x4_0000
 MREMAP_MAYMOVE, MREMAP_FIXED = 1, 2
 MADV_DONTNEED, MADV_REMOVE = 4, 9
+_PART = 1 << 20
+"""Bytes of a file that are copied at a time."""
 _ADVICE = frozenset((0, 1, 2, 3, 4, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23))
 MEMBARRIER_COMMANDS = 1 | 8 | 16
 """Global, private expedited and its registration: with one thread nothing is to be done."""
@@ -49,16 +55,22 @@ class AddressSpace:
         layout: where the machine puts things.
         brk_start: first address of the heap, page-aligned.
         stack: start and end of the main stack.
+        mappings: of files; those of the program are in it already.
+        to_map: the file behind a descriptor for a mapping with these PROT and MAP bits;
+            CallError where it cannot be mapped so.
     """
 
     def __init__(
-        self, guest: Guest, layout: AddressLayout, brk_start: int, stack: tuple[int, int]
-    ) -> None:
+        self, guest: Guest, layout: AddressLayout, brk_start: int, stack: tuple[int, int],
+        mappings: Mappings, to_map: Callable[[int, int, int], MappedFile],
+    ) -> None:  # fmt: skip
         self._guest = guest
         self._memory = guest.memory
         self._layout = layout
         self._brk_start = self._brk = brk_start
         self._stack = stack
+        self._mappings = mappings
+        self._to_map = to_map
 
     def calls(self) -> CallTable:
         """Name -> (number of arguments, implementation)."""
@@ -104,13 +116,13 @@ class AddressSpace:
     def mmap(
         self, address: int, length: int, prot: int, flags: int, descriptor: int, offset: int
     ) -> int:
-        """mmap(2), anonymous only."""
+        """mmap(2)."""
         size = _pages(length)
         if not length or offset % PAGE or not 1 <= flags & MAP_TYPE <= MAP_SHARED_VALIDATE:
             raise CallError(Errno.EINVAL)
-        if not flags & MAP_ANONYMOUS:
-            # Pipes cannot be mapped.
-            raise CallError(Errno.EBADF if int32(descriptor) < 0 else Errno.ENODEV)
+        file = None if flags & MAP_ANONYMOUS else self._to_map(descriptor, prot, flags)
+        if file is not None and offset + size >> 63:
+            raise CallError(Errno.EOVERFLOW)
         if size > self._layout.user_end or flags & MAP_HUGETLB:
             raise CallError(Errno.ENOMEM)
         if flags & (MAP_FIXED | MAP_FIXED_NOREPLACE):
@@ -122,7 +134,27 @@ class AddressSpace:
         if not self._fits(address, size):
             raise CallError(Errno.ENOMEM)
         self._map(address, size, permissions(prot))
+        if file is not None:
+            shared = flags & MAP_TYPE != MAP_PRIVATE
+            mapping = Mapping(address, address + size, offset, permissions(prot), file, shared)
+            self._fill(mapping)
+            self._mappings.add(mapping)
         return address
+
+    def _fill(self, mapping: Mapping) -> None:
+        """Copy what the file holds."""
+        file, offset = mapping.file, mapping.offset
+        held = min(mapping.end - mapping.start, file.size - offset)
+        for at in range(0, held, _PART):
+            part = file.read(offset + at, min(_PART, held - at))
+            self._memory.write(mapping.start + at, part, force=True)
+        self._close_behind(mapping)
+
+    def _close_behind(self, mapping: Mapping) -> None:
+        """Pages behind the end of a file cannot be accessed (SIGBUS)."""
+        first = max(mapping.start, mapping.behind_file)
+        if first < mapping.end:
+            self._memory.protect(first, mapping.end - first, 0)
 
     def munmap(self, address: int, length: int) -> int:
         """munmap(2)."""
@@ -149,6 +181,9 @@ class AddressSpace:
         self._forget(address, size)
         if not self._memory.protect(address, size, permissions(prot)):
             raise CallError(Errno.ENOMEM)
+        self._mappings.protect(address, address + size, permissions(prot))
+        for mapping in self._mappings.inside(address, address + size):
+            self._close_behind(mapping)
         self._guest.translations.flush_tlb()
         return 0
 
@@ -193,14 +228,16 @@ class AddressSpace:
         if self._may_follow(old + old_size, more):
             if not self._fits(old + old_size, more):
                 raise CallError(Errno.ENOMEM)
+            mapping = self._mappings.find(old + old_size - 1)
             self._map(old + old_size, more, self._permissions_at(old + old_size - 1))
+            self._continue(mapping, old + old_size, more)
             return old
         if not flags & MREMAP_MAYMOVE:
             raise CallError(Errno.ENOMEM)
         return self._move(old, old_size, new_size, self._place(0, new_size))
 
     def madvise(self, address: int, length: int, advice: int) -> int:
-        """madvise(2): only MADV_DONTNEED does anything, the pages read as zeros again."""
+        """madvise(2): only MADV_DONTNEED does anything, the pages are as they were at first."""
         size = _pages(length)
         if address % PAGE or int32(advice) not in _ADVICE or address + size >> 63:
             raise CallError(Errno.EINVAL)
@@ -211,6 +248,8 @@ class AddressSpace:
             for start, end, offset, _ in self._rows(address, size):
                 low, high = max(start, address), min(end, address + size)
                 self._memory.buffer[offset + low - start : offset + high - start] = 0
+            for mapping in self._mappings.inside(address, address + size):
+                self._fill(mapping)
         return 0
 
     def must_be_mapped(self, address: int, length: int) -> int:
@@ -300,22 +339,37 @@ class AddressSpace:
         except MemoryFault:
             raise CallError(Errno.ENOMEM) from None
         finally:
+            self._mappings.remove(address, address + size)
             self._guest.translations.flush_tlb()
+
+    def _continue(self, mapping: Mapping | None, address: int, size: int) -> None:
+        """A mapping has grown by fresh memory: of a file, it goes on in the file."""
+        if mapping is not None:
+            offset = mapping.offset + address - mapping.start
+            more = replace(mapping, start=address, end=address + size, offset=offset)
+            self._fill(more)
+            self._mappings.add(more)
 
     def _unmap(self, address: int, size: int) -> None:
         self._forget(address, size)
         self._memory.unmap(address, size)
+        self._mappings.remove(address, address + size)
         self._guest.translations.flush_tlb()
 
     def _move(self, old: int, old_size: int, new_size: int, target: int) -> int:
         if not self._fits(target, new_size):
             raise CallError(Errno.ENOMEM)
         source = self._rows(old, min(old_size, new_size))
+        mapping = self._mappings.find(old + old_size - 1)
         self._map(target, new_size, self._permissions_at(old + old_size - 1))
         for start, end, offset, allowed in source:
             low, high = max(start, old), min(end, old + min(old_size, new_size))
             self._copy(offset + low - start, target + low - old, high - low)
             self._memory.protect(target + low - old, high - low, allowed)
+        self._mappings.move(old, old + min(old_size, new_size), target)
+        if new_size > old_size and mapping is not None:
+            moved = replace(mapping, start=mapping.start - old + target)
+            self._continue(moved, target + old_size, new_size - old_size)
         self._unmap(old, old_size)
         return target
 

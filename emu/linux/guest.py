@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from arch import ByteOrder
 from emu.errors import MemoryFault
 from emu.linux.calls import CallError, Errno
-from emu.memory import EXECUTE, PAGE, Memory
+from emu.memory import EXECUTE, PAGE, WRITE, Memory
 
 PATH_MAX = 4096
 IOV_MAX = 1024
@@ -72,6 +72,17 @@ class Guest:
             except MemoryFault:
                 break
         return data
+
+    def writable_part(self, address: int, size: int) -> int:
+        """How many of the bytes are writable from the start."""
+        end = address + size
+        place = address
+        while place < end:
+            row = self.memory.find(place)
+            if row is None or not row[3] & WRITE:
+                break
+            place = min(row[1], end)
+        return place - address
 
     def unpack(self, layout: str, address: int) -> tuple[Any, ...]:
         """Values of a structure; `layout` is of the struct module, without byte order."""

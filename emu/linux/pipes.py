@@ -1,45 +1,107 @@
-"""What a descriptor refers to: the two ends of pipes whose other end is our caller."""
+"""Pipes, counters, and the three streams whose other end is our caller."""
 
-from dataclasses import dataclass
-from typing import Protocol
+import stat
+from collections.abc import Callable
+from weakref import ref
 
-from emu.linux.calls import CallError, Errno
+from emu.linux.calls import CallError, Errno, RunEndedError
+from emu.linux.vfs.nodes import Attributes
+from emu.linux.vfs.open_files import (
+    O_ACCMODE,
+    O_RDWR,
+    O_WRONLY,
+    POLLERR,
+    POLLHUP,
+    POLLIN,
+    POLLOUT,
+    POLLRDNORM,
+    POLLWRNORM,
+    OpenFile,
+    VirtualNode,
+)
 
 KEPT = 16 << 20
 """Bytes of output that are kept; the rest is only counted."""
-OPEN_MAX = 1024
-"""Descriptors of a process (RLIMIT_NOFILE)."""
-O_WRONLY = 1
-POLLIN, POLLOUT, POLLHUP, POLLNVAL = 1, 4, 0x10, 0x20
-POLLRDNORM, POLLWRNORM = 0x40, 0x100
+CAPACITY = 65536
+"""Bytes that a pipe holds (pipe(7))."""
+PIPE_BUF = 4096
+PIPE_DEVICE, ANONYMOUS_DEVICE = 13, 14
+"""st_dev of pipes, and of counters and the like."""
+_COUNTER_MOST = (1 << 64) - 2
 
 
-class OpenFile(Protocol):
-    """What a descriptor refers to."""
+class StreamNode(VirtualNode):
+    """The inode of a pipe to our caller: opening it by /proc/self/fd is one more descriptor."""
 
-    flags: int
-    """Access mode, as F_GETFL shows it."""
-    number: int
-    """Inode."""
+    kind = stat.S_IFIFO
 
-    def read(self, size: int) -> bytes:
-        """At most `size` bytes, none at the end; CallError(EBADF) if it is not for reading."""
+    def __init__(self, number: int, owner: int, now: int, stream: "Stream") -> None:
+        super().__init__(Attributes(number, PIPE_DEVICE, 0o600, owner, now, now, now), b"")
+        # The stream holds this inode, so it must not be held by it.
+        self._stream = ref(stream)
 
-    def write(self, data: bytes) -> None:
-        """Take all of the bytes; CallError(EBADF) if it is not for writing."""
+    def open(self, flags: int, name: Callable[[], bytes]) -> OpenFile:
+        """The end that there is."""
+        stream = self._stream()
+        if stream is None or flags & O_ACCMODE != stream.flags & O_ACCMODE:
+            raise CallError(Errno.ENXIO)
+        return stream
 
-    def ready(self) -> int:
-        """POLL bits that hold."""
+
+class PipeNode(VirtualNode):
+    """The inode of a pipe.
+
+    Args:
+        pipe: what lies in it.
+        broken: called before EPIPE, to send SIGPIPE.
+    """
+
+    kind = stat.S_IFIFO
+
+    def __init__(
+        self, number: int, owner: int, now: int, pipe: "Pipe", broken: Callable[[], None]
+    ) -> None:
+        super().__init__(Attributes(number, PIPE_DEVICE, 0o600, owner, now, now, now), b"")
+        self._pipe = pipe
+        self._broken = broken
+
+    def open(self, flags: int, name: Callable[[], bytes]) -> OpenFile:
+        """One more end of it, for reading or for writing."""
+        if flags & O_ACCMODE == 0:
+            self._pipe.readers += 1
+            return PipeReader(self, flags, self._pipe)
+        if flags & O_ACCMODE == O_WRONLY:
+            self._pipe.writers += 1
+            return PipeWriter(self, flags, self._pipe, self._broken)
+        raise CallError(Errno.ENXIO)
 
 
-@dataclass(slots=True)
-class Input:
+class AnonymousNode(VirtualNode):
+    """The inode of files that are only descriptors (anon_inode); it has no type."""
+
+    kind = 0
+
+
+def anonymous_node(owner: int, now: int) -> AnonymousNode:
+    """The inode of a counter and the like."""
+    return AnonymousNode(Attributes(1, ANONYMOUS_DEVICE, 0o600, owner, now, now, now), b"")
+
+
+class Stream(OpenFile):
+    """One of the three descriptors that a process starts with: a pipe to our caller."""
+
+    def __init__(self, number: int, owner: int, now: int, flags: int) -> None:
+        node = StreamNode(number, owner, now, self)
+        super().__init__(node, flags, lambda: b"pipe:[%d]" % number)
+
+
+class Input(Stream):
     """The reading end of a pipe that holds `data` and then ends."""
 
-    data: bytes
-    number: int
-    flags: int = 0
-    position: int = 0
+    def __init__(self, data: bytes, number: int, owner: int, now: int) -> None:
+        super().__init__(number, owner, now, 0)
+        self.data = data
+        self.position = 0
 
     def read(self, size: int) -> bytes:
         """The next bytes."""
@@ -47,35 +109,192 @@ class Input:
         self.position += len(part)
         return part
 
-    def write(self, data: bytes) -> None:
-        """Refuse."""
-        raise CallError(Errno.EBADF)
-
     def ready(self) -> int:
         """Readable, or ended."""
         return POLLIN | POLLRDNORM if self.position < len(self.data) else POLLHUP
 
+    def waiting(self) -> int:
+        """What is left."""
+        return len(self.data) - self.position
 
-class Output:
+
+class Output(Stream):
     """The writing end of a pipe whose reader keeps the first 16 MiB."""
 
-    def __init__(self, number: int) -> None:
-        self.number = number
-        self.flags = O_WRONLY
+    def __init__(self, number: int, owner: int, now: int) -> None:
+        super().__init__(number, owner, now, O_WRONLY)
         self.kept = bytearray()
         self.dropped = 0
         """Bytes beyond those kept."""
 
-    def read(self, size: int) -> bytes:
-        """Refuse."""
-        raise CallError(Errno.EBADF)
-
-    def write(self, data: bytes) -> None:
+    def write(self, data: bytes) -> int:
         """Keep what there is room for."""
         part = data[: KEPT - len(self.kept)]
         self.kept += part
         self.dropped += len(data) - len(part)
+        return len(data)
 
     def ready(self) -> int:
         """Always writable."""
         return POLLOUT | POLLWRNORM
+
+    def waiting(self) -> int:
+        """Nothing can be read here."""
+        return 0
+
+
+class Pipe:
+    """What lies between the two ends of pipe(2)."""
+
+    def __init__(self) -> None:
+        self.data = bytearray()
+        self.readers = 1
+        self.writers = 1
+        self.writes = 0
+        """How often something came: an edge for epoll(7)."""
+
+
+class PipeReader(OpenFile):
+    """The end to read from."""
+
+    def __init__(self, node: PipeNode, flags: int, pipe: Pipe) -> None:
+        super().__init__(node, flags, lambda: b"pipe:[%d]" % node.number)
+        self._pipe = pipe
+
+    def read(self, size: int) -> bytes:
+        """What is there; nothing once the other end is closed.
+
+        Raises:
+            RunEndedError: it waits for what nobody will write.
+        """
+        data = self._pipe.data
+        if not data and size and self._pipe.writers:
+            if self.waits:
+                raise RunEndedError(reason="read waits for ever: nobody else writes to the pipe")
+            raise CallError(Errno.EAGAIN)
+        part = bytes(data[:size])
+        del data[:size]
+        return part
+
+    def ready(self) -> int:
+        """Data, or the end."""
+        return (POLLIN | POLLRDNORM if self._pipe.data else 0) | (
+            0 if self._pipe.writers else POLLHUP
+        )
+
+    def waiting(self) -> int:
+        """What is in the pipe."""
+        return len(self._pipe.data)
+
+    def edges(self) -> int:
+        """One for each write."""
+        return self._pipe.writes
+
+    def released(self) -> None:
+        """Writing fails from now on."""
+        self._pipe.readers -= 1
+
+
+class PipeWriter(OpenFile):
+    """The end to write to.
+
+    Args:
+        broken: called before EPIPE, to send SIGPIPE.
+    """
+
+    def __init__(
+        self, node: PipeNode, flags: int, pipe: Pipe, broken: Callable[[], None]
+    ) -> None:
+        super().__init__(node, flags, lambda: b"pipe:[%d]" % node.number)
+        self._pipe = pipe
+        self._broken = broken
+
+    def write(self, data: bytes) -> int:
+        """What there is room for; up to PIPE_BUF bytes stay together.
+
+        Raises:
+            CallError: EPIPE, nobody can read; EAGAIN.
+            RunEndedError: it waits for room that nobody will make.
+        """
+        pipe = self._pipe
+        if not pipe.readers:
+            self._broken()
+            raise CallError(Errno.EPIPE)
+        room = CAPACITY - len(pipe.data)
+        if len(data) > room:
+            if self.waits:
+                raise RunEndedError(reason="write waits for ever: nobody else reads the pipe")
+            if not room or len(data) <= PIPE_BUF:
+                raise CallError(Errno.EAGAIN)
+        pipe.data += data[:room]
+        pipe.writes += 1
+        return min(len(data), room)
+
+    def ready(self) -> int:
+        """Room for PIPE_BUF bytes, or an error."""
+        room = CAPACITY - len(self._pipe.data) >= PIPE_BUF
+        return (POLLOUT | POLLWRNORM if room else 0) | (0 if self._pipe.readers else POLLERR)
+
+    def waiting(self) -> int:
+        """What is in the pipe."""
+        return len(self._pipe.data)
+
+    def released(self) -> None:
+        """Reading ends from now on."""
+        self._pipe.writers -= 1
+
+
+class EventCounter(OpenFile):
+    """eventfd(2).
+
+    Args:
+        value: it starts with.
+        semaphore: a read takes one, not all.
+        byte_order: of the guest, in which the numbers are.
+    """
+
+    def __init__(
+        self, node: AnonymousNode, flags: int, value: int, semaphore: bool, byte_order: str
+    ) -> None:
+        super().__init__(node, flags | O_RDWR, lambda: b"anon_inode:[eventfd]")
+        self._value = value
+        self._edges = 0
+        self._semaphore = semaphore
+        self._order = byte_order
+
+    def read(self, size: int) -> bytes:
+        """The counter, which becomes 0; or 1 of it."""
+        if size < 8:
+            raise CallError(Errno.EINVAL)
+        if not self._value:
+            if self.waits:
+                raise RunEndedError(reason="read waits for ever: nobody else counts the eventfd up")
+            raise CallError(Errno.EAGAIN)
+        taken = 1 if self._semaphore else self._value
+        self._value -= taken
+        return taken.to_bytes(8, "little" if self._order == "little" else "big")
+
+    def write(self, data: bytes) -> int:
+        """Add a number."""
+        if len(data) < 8:
+            raise CallError(Errno.EINVAL)
+        added = int.from_bytes(data[:8], "little" if self._order == "little" else "big")
+        if added > _COUNTER_MOST:
+            raise CallError(Errno.EINVAL)
+        if self._value + added > _COUNTER_MOST:
+            if self.waits:
+                raise RunEndedError(reason="write waits for ever: nobody else reads the eventfd")
+            raise CallError(Errno.EAGAIN)
+        self._value += added
+        self._edges += 1
+        return 8
+
+    def edges(self) -> int:
+        """One for each number."""
+        return self._edges
+
+    def ready(self) -> int:
+        """Readable unless 0, writable unless full."""
+        return (POLLIN | POLLRDNORM if self._value else 0) | (
+            POLLOUT | POLLWRNORM if self._value < _COUNTER_MOST else 0
+        )

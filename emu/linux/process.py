@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 
 from arch.descriptor import Trap
 from emu.errors import MemoryFault
-from emu.image import Image
 from emu.linux.address_space import AddressSpace
 from emu.linux.calls import Errno, RunEndedError
 from emu.linux.clock import Clock, TimeCalls
@@ -18,14 +17,17 @@ from emu.linux.faults import Fault, classify
 from emu.linux.files import Files
 from emu.linux.guest import Guest
 from emu.linux.handled import HandledInstructions
-from emu.linux.names import Names
+from emu.linux.mappings import Mappings, file_mappings
+from emu.linux.program import Program, ProgramFile
 from emu.linux.signals import Signals
 from emu.linux.syscalls import Syscalls
 from emu.linux.task import OWNER, PID, Task
+from emu.linux.vfs.devices import mount_devices
+from emu.linux.vfs.filesystem import FileSystem
 from emu.linux.waits import Waits
 from emu.machine.engine import Engine, EngineStop, StopKind
 from emu.machine.entry_stack import STACK_SIZE, build_stack
-from emu.machine.loader import load
+from emu.machine.loader import load, load_interpreter
 from emu.memory import Memory
 
 
@@ -33,10 +35,10 @@ class Process:
     """A program that is loaded and ready to `start`.
 
     Args:
-        image: the program.
+        program: what is run, and the root directory of its files.
         engine: a CPU of its machine in its boot state.
         memory: the engine's, still empty.
-        arguments: argv; empty: the program's name alone.
+        arguments: those behind the program in argv.
         environment: names and values.
         stdin: all that descriptor 0 holds.
         seed: of everything that could differ between two runs.
@@ -44,12 +46,12 @@ class Process:
 
     Raises:
         ImageError: the program cannot be loaded.
-        UsageError: it needs a root directory, or arguments are too long.
+        UsageError: arguments are too long.
     """
 
     def __init__(
         self,
-        image: Image,
+        program: Program,
         engine: Engine,
         memory: Memory,
         arguments: Sequence[str | bytes] = (),
@@ -58,18 +60,28 @@ class Process:
         seed: int = 0,
         instructions: Callable[[], int] = lambda: 0,
     ) -> None:
-        self.image = image
         self.engine = engine
         self.memory = memory
         self._arch = engine.arch
-        program = b"/" + _bytes(image.name)
-        self.loaded = load(image, memory)
+        self.mappings = Mappings()
+        self.loaded = load(program.image, memory)
+        """The program itself."""
+        self.file = ProgramFile(program.path, program.image)
+        """What the program's mappings are of."""
+        self.mappings.add(*file_mappings(program.image, self.loaded, self.file))
+        self._entry, self._base = self.loaded.entry, 0
+        if program.interpreter is not None:
+            interpreter = load_interpreter(program.interpreter, memory)
+            self._entry, self._base = interpreter.entry, interpreter.bias
+            file = ProgramFile(program.interpreter.path.encode(), program.interpreter)
+            self.mappings.add(*file_mappings(program.interpreter, interpreter, file))
         self.stack = build_stack(
             self._arch,
             memory,
             self.loaded,
-            program=program,
-            arguments=[_bytes(text) for text in arguments] or [program],
+            program=program.name,
+            base=self._base,
+            arguments=[*program.arguments, *map(_bytes, arguments)],
             environment=[_bytes(f"{k}={v}") for k, v in (environment or {}).items()],
             owner=OWNER,
             seed=seed,
@@ -88,25 +100,30 @@ class Process:
         """Called behind each system call: a guest in a loop of calls is hard to stop else."""
         guest = Guest(memory, self._arch.byte_order, engine)
         self._guest = guest
-        self._files = Files(guest, self._arch.stat, stdin, OWNER)
+        self.filesystem = FileSystem(program.root, OWNER, lambda: self.clock.realtime)
+        """The tree of files that the guest sees."""
+        mount_devices(self.filesystem, seed)
         self._signals = Signals(guest, PID, lambda name: self._syscalls.note(name))
+        self._files = Files(
+            guest, self._arch, self.filesystem, self.clock, stdin, self._signals.broken_pipe
+        )
         self._syscalls = Syscalls(
             self._arch.syscalls,
             (
                 AddressSpace(
-                    guest, self._arch.layout, self.loaded.brk, (self.stack.low, self.stack.high)
+                    guest, self._arch.layout, self.loaded.brk, (self.stack.low, self.stack.high),
+                    self.mappings, self._files.to_map,
                 ).calls(),
                 self._files.calls(),
                 Waits(guest, self._files.find, self.clock).calls(),
-                Names(guest, program).calls(),
                 self._signals.calls(),
                 TimeCalls(guest, self.clock).calls(),
-                self._task(guest, program, seed).calls(),
+                self._task(guest, program.name.rpartition(b"/")[2], seed).calls(),
             ),
         )
         engine.hook_syscalls(self._on_call)
 
-    def _task(self, guest: Guest, program: bytes, seed: int) -> Task:
+    def _task(self, guest: Guest, name: bytes, seed: int) -> Task:
         convention, engine = self._arch.syscall, self.engine
         segments: dict[
             int, tuple[Callable[[int], None] | None, Callable[[], int] | None]
@@ -116,9 +133,14 @@ class Process:
         for operation, register in convention.segment_get.items():
             segments[operation] = (None, _reader(engine, register))
         return Task(
-            guest, self.clock, self._arch.name, program[1:], seed, STACK_SIZE, segments,
+            guest, self.clock, self._arch.name, name, seed, STACK_SIZE, segments,
             self._arch.layout.user_end,
         )  # fmt: skip
+
+    @property
+    def dynamic(self) -> bool:
+        """It has a program interpreter, so libraries may come."""
+        return bool(self._base)
 
     # ---- what a report asks for
 
@@ -154,8 +176,8 @@ class Process:
         stack_register = self._arch.register(self._arch.sp)
         assert stack_register is not None
         self.engine.write(stack_register.emulator, self.stack.pointer)
-        self.engine.pc = self.loaded.entry
-        return self.loaded.entry
+        self.engine.pc = self._entry
+        return self._entry
 
     def run(self) -> None:
         """Start, and drive the engine until the process has ended."""

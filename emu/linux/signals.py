@@ -15,7 +15,7 @@ NAMES = (
     "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ",
     "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
 )  # fmt: skip
-SIGKILL, SIGSTOP, LAST = 9, 19, 64
+SIGKILL, SIGPIPE, SIGSTOP, LAST = 9, 13, 19, 64
 _IGNORED = frozenset((17, 18, 23, 28))
 """SIGCHLD, SIGCONT, SIGURG, SIGWINCH: the default is to do nothing."""
 _STOPPING = frozenset((19, 20, 21, 22))
@@ -170,6 +170,10 @@ class Signals:
         if int32(pid) != self._pid or int32(tid) != self._pid:
             raise CallError(Errno.ESRCH)
         return self._send(int32(signal))
+
+    def broken_pipe(self) -> None:
+        """SIGPIPE, from a write that nobody can read (pipe(7))."""
+        self._send(SIGPIPE)
 
     def _send(self, signal: int) -> int:
         if not 0 <= signal <= LAST:

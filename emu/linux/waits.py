@@ -9,8 +9,7 @@ from collections.abc import Callable
 from emu.linux.calls import CallError, CallTable, Errno, RunEndedError, int32
 from emu.linux.clock import SECOND, Clock, TimeCalls
 from emu.linux.guest import Guest
-from emu.linux.pipes import (
-    OPEN_MAX,
+from emu.linux.vfs.open_files import (
     POLLHUP,
     POLLIN,
     POLLNVAL,
@@ -21,6 +20,7 @@ from emu.linux.pipes import (
 )
 
 _MICROSECOND = 1000
+OPEN_MAX = 1024
 _SIGNAL_SET = 8
 """Bytes of a signal set."""
 _READY = (POLLIN | POLLRDNORM | POLLHUP, POLLOUT | POLLWRNORM, 0)

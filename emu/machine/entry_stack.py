@@ -84,6 +84,7 @@ def build_stack(
     loaded: Loaded,
     *,
     program: bytes,
+    base: int = 0,
     arguments: Sequence[bytes],
     environment: Sequence[bytes],
     owner: int,
@@ -96,6 +97,7 @@ def build_stack(
         memory: gets the stack.
         loaded: the program, for the auxiliary vector.
         program: the guest's name of it.
+        base: where the interpreter is, or 0.
         arguments: argv.
         environment: ``NAME=VALUE`` strings.
         owner: user and group.
@@ -126,7 +128,7 @@ def build_stack(
         (Aux.PHDR, loaded.phdr),
         (Aux.PHENT, _PROGRAM_HEADER),
         (Aux.PHNUM, loaded.phnum),
-        (Aux.BASE, 0),
+        (Aux.BASE, base),
         (Aux.FLAGS, 0),
         (Aux.ENTRY, loaded.entry),
         (Aux.UID, owner),

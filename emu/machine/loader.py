@@ -1,4 +1,4 @@
-"""Programs into memory, page by page as Linux maps them (fs/binfmt_elf.c).
+"""Programs and their interpreters into memory, page by page as Linux maps them (fs/binfmt_elf.c).
 
 A segment maps whole pages of the file: bytes of the file before its start and behind
 its end are seen too, except that a bss zeroes the rest of its first page. Where two
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from arch import Arch
-from emu.errors import ImageError, MemoryFault, UsageError
+from emu.errors import ImageError, MemoryFault
 from emu.image import PF_R, PF_W, PF_X, PT_LOAD, Image, Segment
 from emu.memory import EXECUTE, PAGE, READ, WRITE, Memory
 
@@ -49,23 +49,44 @@ class Loaded:
 
 
 def load(image: Image, memory: Memory) -> Loaded:
-    """Map a static program; a position-independent one relocates itself.
+    """Map a program; a position-independent one without interpreter relocates itself.
 
     Raises:
         ImageError: it cannot run here, or its segments cannot be mapped.
-        UsageError: it asks for a program interpreter.
     """
+    arch = _runnable(image)
+    segments = _segments(image, memory)
+    _check_entry(image, segments)
+    return _map_all(image, arch, segments, memory, arch.layout.pie_base)
+
+
+def load_interpreter(image: Image, memory: Memory) -> Loaded:
+    """Map a program interpreter, above all that will be mapped later (load_elf_interp).
+
+    Raises:
+        ImageError: it cannot be one, or its segments cannot be mapped.
+    """
+    arch = _runnable(image)
+    segments = _segments(image, memory)
+    _check_entry(image, segments)
+    low, high = _down(min(s.vaddr for s in segments)), max(s.vaddr + s.memsz for s in segments)
+    return _map_all(
+        image, arch, segments, memory, memory.free_range(_up(high) - low, arch.layout.mmap_base)
+    )
+
+
+def _runnable(image: Image) -> Arch:
     arch = image.arch
     if arch is None:
         raise ImageError(f"{image.path}: machine {image.machine} is not supported")
     if image.kind == "rel":
         raise ImageError(f"{image.path}: a relocatable object cannot be run")
-    if image.interp is not None:
-        raise UsageError(f"{image.path}: dynamic (interpreter {image.interp!a}): needs --root")
-    segments = _segments(image, memory)
+    return arch
+
+
+def _check_entry(image: Image, segments: list[Segment]) -> None:
     if not any(s.flags & PF_X and s.vaddr <= image.entry < s.vaddr + s.memsz for s in segments):
         raise ImageError(f"{image.path}: entry {image.entry:#x} is in no executable segment")
-    return _map_all(image, arch, segments, memory)
 
 
 def map_file(image: Image, arch: Arch, memory: Memory) -> Loaded:
@@ -74,11 +95,13 @@ def map_file(image: Image, arch: Arch, memory: Memory) -> Loaded:
     Raises:
         ImageError: its segments cannot be mapped.
     """
-    return _map_all(image, arch, _segments(image, memory), memory)
+    return _map_all(image, arch, _segments(image, memory), memory, arch.layout.pie_base)
 
 
-def _map_all(image: Image, arch: Arch, segments: list[Segment], memory: Memory) -> Loaded:
-    bias = _bias(arch, image, segments)
+def _map_all(
+    image: Image, arch: Arch, segments: list[Segment], memory: Memory, base: int
+) -> Loaded:
+    bias = _bias(base, image, segments)
     _check_place(image, arch, segments, bias)
     try:
         ranges = tuple(_map(image, segment, bias, memory) for segment in segments)
@@ -129,13 +152,13 @@ def _segments(image: Image, memory: Memory) -> list[Segment]:
     return segments
 
 
-def _bias(arch: Arch, image: Image, segments: list[Segment]) -> int:
-    """0 for a program with fixed addresses; else its lowest page goes to `pie_base`."""
+def _bias(base: int, image: Image, segments: list[Segment]) -> int:
+    """0 for a file with fixed addresses; else its lowest page goes to `base`, or below."""
     if image.kind == "exec":
         return 0
     wanted = [s.align for s in segments if s.align & (s.align - 1) == 0]
     alignment = min(max([PAGE, *wanted]), _LARGEST_ALIGNMENT)
-    bias = arch.layout.pie_base - _down(min(s.vaddr for s in segments))
+    bias = base - _down(min(s.vaddr for s in segments))
     return bias & -alignment
 
 

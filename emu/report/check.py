@@ -31,7 +31,7 @@ def check(
         result = run.to_end()
     split = sort_known(result.findings, entries, result.arch, result.table)
     result = dataclasses.replace(result, findings=split.new)
-    _write(run, result, format, output, split)
+    _write(result, format, output, split)
     if problem := _problem(run, result):
         complain(f"unwindlab: {program}: {problem}")
         return 2
@@ -51,20 +51,15 @@ def backtrace(program: str, options: RunOptions, format: str, output: str | None
             f"{program}: --at {options.at}: not reached {options.nth} times in "
             f"{result.guest.instructions} instructions"
         )
-    if format == "json":
-        text = check_json(result, run.session.module.image)
-    else:
-        text = backtrace_text(result, run.session.module.names)
-    write_report(text, output)
+    write_report(check_json(result) if format == "json" else backtrace_text(result), output)
     return int(result.samples[-1].verdict.is_finding)
 
 
-def _write(run: Run, result: CheckResult, format: str, output: str | None, split: Sorted) -> None:
-    module = run.session.module
+def _write(result: CheckResult, format: str, output: str | None, split: Sorted) -> None:
     if format == "json":
-        text = check_json(result, module.image, split.known)
+        text = check_json(result, split.known)
     else:
-        text = check_text(result, module.image, module.names, split.known, split.unused)
+        text = check_text(result, split.known, split.unused)
     write_report(text, output)
 
 

@@ -3,27 +3,25 @@
 import json
 from typing import Any
 
+from emu.check.codemap import CheckedModule
 from emu.check.findings import Finding, Values
 from emu.check.result import CheckResult, SampledStack
-from emu.image import Image
-from emu.report.disassembly import Disassembler
+from emu.report.disassembly import Disassemblers
 from emu.rowtext import row_text
 from emu.trace import Trace
 
 _MOST_LINES = 12
 
 
-def check_json(result: CheckResult, image: Image, known: tuple[Finding, ...] = ()) -> str:
+def check_json(result: CheckResult, known: tuple[Finding, ...] = ()) -> str:
     """The whole report as one JSON object, in ASCII: not every stdout has all letters of a name."""
-    return json.dumps(check_object(result, image, known), indent=1) + "\n"
+    return json.dumps(check_object(result, known), indent=1) + "\n"
 
 
-def check_object(
-    result: CheckResult, image: Image, known: tuple[Finding, ...] = ()
-) -> dict[str, Any]:
+def check_object(result: CheckResult, known: tuple[Finding, ...] = ()) -> dict[str, Any]:
     """The report as plain values."""
     guest = result.guest
-    disassembler = Disassembler(image, result.arch)
+    disassemblers = Disassemblers(result.modules, result.arch)
     answer: dict[str, Any] = {
         "program": result.program,
         "arch": result.arch.name,
@@ -39,16 +37,19 @@ def check_object(
         "caller_verdicts": {v.text: n for v, n in sorted(result.caller_verdicts.items())},
         "coverage": {"table_bytes": result.table_bytes, "checked_bytes": result.checked_bytes},
         "truth": dict(result.truth),
+        "modules": [
+            _module(module, result.biases[name]) for name, module in result.modules.items()
+        ],
         "unsupported_syscalls": dict(sorted(result.unsupported.items())),
         "refused_syscalls": dict(sorted(result.refused.items())),
-        "findings": [_finding(f, result, disassembler) for f in result.findings],
+        "findings": [_finding(f, result, disassemblers) for f in result.findings],
         "gaps": [_gap(gap) for gap in result.gaps],
         "samples": [sample_object(sample, result.table) for sample in result.samples],
     }
     if result.missed_point:
         answer["not_reached"] = result.missed_point
     if known:
-        answer["known"] = [_finding(f, result, disassembler) for f in known]
+        answer["known"] = [_finding(f, result, disassemblers) for f in known]
     if guest.signal:
         answer["guest"] |= {"signal": guest.signal, "pc": hex(guest.pc), "reason": guest.reason}
     if guest.dropped_output:
@@ -56,6 +57,15 @@ def check_object(
     if result.events_lost:
         answer["events_lost"] = result.events_lost
     return answer
+
+
+def _module(module: CheckedModule, bias: int) -> dict[str, Any]:
+    return {
+        "name": module.name,
+        "path": module.image.path,
+        "build_id": module.image.build_id.hex(),
+        "bias": hex(bias),
+    }
 
 
 def place_object(finding: Finding) -> dict[str, Any]:
@@ -74,8 +84,10 @@ def place_object(finding: Finding) -> dict[str, Any]:
     }
 
 
-def _finding(finding: Finding, result: CheckResult, disassembler: Disassembler) -> dict[str, Any]:
-    lines = disassembler.around(
+def _finding(
+    finding: Finding, result: CheckResult, disassemblers: Disassemblers
+) -> dict[str, Any]:
+    lines = disassemblers.of(finding.module or "").around(
         finding.start - finding.start_offset, finding.start, finding.end, 2, 1
     )
     return place_object(finding) | {
@@ -110,6 +122,7 @@ def sample_object(sample: SampledStack, table: str) -> dict[str, Any]:
         "instruction": sample.instruction,
         "pc": hex(sample.pc),
         "truth": [hex(ra) for ra in sample.truth],
+        "functions": list(sample.functions),
         "walk": [hex(ra) for ra in trace.return_addresses],
         "stop": trace.stop.text,
         "verdict": sample.verdict.text,

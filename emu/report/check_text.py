@@ -6,11 +6,9 @@ from collections.abc import Iterator
 from emu.check.findings import Finding, Values
 from emu.check.known import Known
 from emu.check.result import CheckResult, SampledStack
-from emu.image import Image
-from emu.report.disassembly import Disassembler
+from emu.report.disassembly import Disassemblers
 from emu.report.text import printable, text_of
 from emu.rowtext import row_text
-from emu.symbols import FunctionNames
 from emu.verdict import Verdict
 
 _MOST_LINES = 12
@@ -21,13 +19,11 @@ _STACK_HEAD, _STACK_TAIL = 40, 10
 
 def check_text(
     result: CheckResult,
-    image: Image,
-    names: FunctionNames,
     known: tuple[Finding, ...] = (),
     unused: tuple[Known, ...] = (),
 ) -> str:
     """The whole report."""
-    disassembler = Disassembler(image, result.arch)
+    disassemblers = Disassemblers(result.modules, result.arch)
     lines = [f"{result.program}: {result.arch.name}, table {result.table}"]
     lines += _guest(result)
     lines.append("verdicts   " + _counts(result.verdicts))
@@ -47,9 +43,7 @@ def check_text(
     if result.events_lost:
         lines.append(f"{result.events_lost} executions had no room for their details")
     for finding in result.findings:
-        bounds = names.bounds(finding.start)
-        end = finding.end if bounds is None else bounds[1]
-        lines += ["", *_finding(finding, result, disassembler, end)]
+        lines += ["", *_finding(finding, result, disassemblers)]
     if known:
         lines += ["", f"known findings ({len(known)}):"]
         lines += [f"  {headline(finding)}" for finding in known]
@@ -57,18 +51,18 @@ def check_text(
     if result.gaps:
         lines += ["", *_gaps(result.gaps)]
     for sample in result.samples:
-        lines += ["", *sample_lines(sample, result, names)]
+        lines += ["", *sample_lines(sample, result)]
     if result.missed_point:
         lines += ["", f"--at {result.missed_point}: not reached as often as asked"]
     lines += ["", f"{len(result.findings)} findings, {len(result.gaps)} gaps"]
     return text_of(lines) + _outputs(result)
 
 
-def backtrace_text(result: CheckResult, names: FunctionNames) -> str:
+def backtrace_text(result: CheckResult) -> str:
     """Only the sampled stacks."""
     lines = [f"{result.program}: {result.arch.name}"]
     for sample in result.samples:
-        lines += ["", *sample_lines(sample, result, names)]
+        lines += ["", *sample_lines(sample, result)]
     return text_of(lines) + _outputs(result)
 
 
@@ -101,7 +95,7 @@ def headline(finding: Finding, counted: str = "executions") -> str:
 
 
 def _finding(
-    finding: Finding, result: CheckResult, disassembler: Disassembler, function_end: int
+    finding: Finding, result: CheckResult, disassemblers: Disassemblers
 ) -> Iterator[str]:
     """A finding with its values and the instructions around it."""
     yield headline(finding)
@@ -114,8 +108,10 @@ def _finding(
     if finding.got is not None:
         yield f"  got       {values_text(finding.got)}"
     begin = finding.start - finding.start_offset
-    after = 1 if finding.end < function_end else 0
-    lines = disassembler.around(begin, finding.start, finding.end, 2, after)
+    name = finding.module or ""
+    bounds = result.modules[name].names.bounds(finding.start)
+    after = 1 if bounds is not None and finding.end < bounds[1] else 0
+    lines = disassemblers.of(name).around(begin, finding.start, finding.end, 2, after)
     for line in lines[:_MOST_LINES]:
         mark = ">" if finding.start <= line.address < finding.end else " "
         yield f"  {mark} {line.address:#x}  {line.text}"
@@ -147,7 +143,7 @@ def _gaps(gaps: tuple[Finding, ...]) -> Iterator[str]:
         yield f"  ... {len(totals) - _MOST_GAPS} more"
 
 
-def sample_lines(sample: SampledStack, result: CheckResult, names: FunctionNames) -> Iterator[str]:
+def sample_lines(sample: SampledStack, result: CheckResult) -> Iterator[str]:
     """One sampled stack: the truth, and beside it each table's walk."""
     yield f"stack at {sample.at}, {sample.pc:#x}, instruction {sample.instruction}"
     kinds = list(sample.walks)
@@ -169,7 +165,8 @@ def sample_lines(sample: SampledStack, result: CheckResult, names: FunctionNames
             f"{cell:<{max(width, len(title) + 2)}}"
             for cell, title in zip(cells, ("truth", *kinds), strict=True)
         )
-        yield f"  #{depth:<4} {row}{_name(true, result, names)}"
+        name = sample.functions[depth] if depth < len(sample.functions) else ""
+        yield f"  #{depth:<4} {row}{name}"
     for kind in kinds:
         trace = sample.walks[kind]
         why = f" ({trace.reason})" if trace.reason else ""
@@ -181,15 +178,6 @@ def _cell(address: int | None, true: int | None) -> str:
     if address is None:
         return "-"
     return "same" if address == true else hex(address)
-
-
-def _name(address: int | None, result: CheckResult, names: FunctionNames) -> str:
-    if address is None:
-        return ""
-    place = names.place(address - 1 - result.bias)
-    if place.function is None or place.start is None:
-        return place.section
-    return f"{place.function}+{address - result.bias - place.start:#x}"
 
 
 def _outputs(result: CheckResult) -> str:

@@ -1,11 +1,12 @@
 """Instructions around a finding, from the file's own bytes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import capstone
 
 from arch import Arch
+from emu.check.codemap import CheckedModule
 from emu.image import PT_LOAD, Image
 
 _LONGEST = 1 << 16
@@ -18,6 +19,21 @@ class Line:
 
     address: int
     text: str
+
+
+class Disassemblers:
+    """One for each module, made when it is asked for."""
+
+    def __init__(self, modules: Mapping[str, CheckedModule], arch: Arch) -> None:
+        self._modules = modules
+        self._arch = arch
+        self._made: dict[str, Disassembler] = {}
+
+    def of(self, module: str) -> "Disassembler":
+        """That of the module with this name."""
+        if module not in self._made:
+            self._made[module] = Disassembler(self._modules[module].image, self._arch)
+        return self._made[module]
 
 
 class Disassembler:

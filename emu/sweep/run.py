@@ -32,25 +32,26 @@ class FaultyRun:
         self._run = Run(program, RunOptions(table), progress=progress)
         self.kind = self._run.kind
         session = self._run.session
-        self.arch, self.module = session.arch, session.module
-        rows = session.table.table
-        if rows is None or not rows.functions:
+        self.arch, self.module = session.arch, session.program.module
+        rows, bias = self.module.table, session.program.bias
+        planted = rows.table
+        if planted is None or not planted.functions:
             raise UsageError(f"{program}: table {self.kind}: no functions in it")
-        if len(self.module.ranges) != 1:
+        if len(session.program.ranges) != 1:
             raise UsageError(f"{program}: code in more than one segment")
-        [(low, high)] = self.module.ranges
-        start, end = low - self.module.bias, high - self.module.bias
+        [(low, high)] = session.program.ranges
+        start, end = low - bias, high - bias
         code = decode(
             self.arch, session.memory.read(low, high - low), start,
-            [*session.table.function_bounds, *_between(session.table.function_bounds, start, end)],
+            [*rows.function_bounds, *_between(rows.function_bounds, start, end)],
         )  # fmt: skip
         at = np.flatnonzero(code.sizes)
         addresses = start + (at.astype(np.int64) << code.shift)
         faults: list[Fault] = []
-        for function in rows.functions:
+        for function in planted.functions:
             inside = np.searchsorted(addresses, (function.start, function.start + function.size))
             faults += plant(function, addresses[slice(*inside)].tolist(), self.arch)
-        self._mutants = Mutants(faults, addresses, session.table.rows, self.arch)
+        self._mutants = Mutants(faults, addresses, rows.rows, self.arch)
         self._first = np.zeros(len(code.sizes), np.int32)
         self._first[at] = self._mutants.first
         self._visits = np.zeros(len(code.sizes), np.int32)

@@ -142,7 +142,8 @@ def _cut(truth: int, depth: int) -> None:
 @numba.njit(cache=True)
 def _return(truth: int, depth: int) -> None:
     """Control has returned to depth `depth`, over frames that are gone."""
-    _cut(truth, depth + 1)
+    if load64(truth + 8 * t.DEPTH) != depth + 1:
+        _cut(truth, depth + 1)
     store64(truth + 8 * t.DEPTH, depth)
     store64(truth + 8 * t.RETURNS, load64(truth + 8 * t.RETURNS) + 1)
     if depth == 0 and load64(truth + 8 * t.BOTTOM) >= t.ENTERED:

@@ -90,13 +90,16 @@ class RowTable:
         packed: PackedTable | None = None,
     ) -> None:
         self._table = table
+        self.corrupt = ""
+        """Why nothing of the table can be used."""
         otherwise = Verdict.NO_FDE
         if packed is None:
             if self.table is None:
                 otherwise = Verdict.NO_TABLE
             elif self.table.corrupt:
+                self.corrupt = self.table.corrupt
                 otherwise = Verdict.CORRUPT
-            packed = _flatten(self.table)
+            packed = flatten(self.table)
         self.rows = list(packed.rows)
         self.arrays = packed
         """What the block's addresses lead to."""
@@ -164,8 +167,8 @@ def _by_address(table: Table) -> list[FunctionRows]:
     )
 
 
-def _flatten(table: Table | None) -> PackedTable:
-    """The arrays of a table."""
+def flatten(table: Table | None) -> PackedTable:
+    """The arrays of a table; of None the empty ones."""
     functions = [] if table is None else _by_address(table)
     numbers: dict[Row, int] = {}
     records = np.zeros((len(functions), 5), np.int64)

@@ -10,9 +10,11 @@ from emu.native import COMPILED
 from emu.sframe.container import SECTION_NAME, find_section
 from emu.sframe.packed import packed_table
 from emu.sframe.table import sframe_table
-from emu.tables import FunctionRows, Table
-from emu.unwind.lookup import RowTable
+from emu.tables import FunctionRows, PackedTable, Table
+from emu.unwind.lookup import RowTable, flatten
+from emu.unwind.stored import stored_table
 
+_SECTIONS = {"sframe": SECTION_NAME, "cfi": ".eh_frame"}
 KINDS = ("sframe", "cfi", "fp", "backchain")
 _PACK_FROM = 1 << 17
 """Bytes of .sframe from which loading the compiled reader pays."""
@@ -55,17 +57,31 @@ def read_table(image: Image, kind: str) -> Table | None:
 
 def row_table(image: Image, arch: Arch, kind: str) -> RowTable:
     """A module's rows of one of KINDS."""
-    if kind == "sframe" and COMPILED:
-        section = image.section(SECTION_NAME)
-        large = section is not None and section.size >= _PACK_FROM
-        packed = packed_table(image) if large else None
-        if packed is not None:
-            return RowTable(lambda: sframe_table(image), arch, packed)
     if kind in ("sframe", "cfi"):
-        return RowTable(read_table(image, kind), arch)
+        return _file_table(image, arch, kind)
     row = arch.frame_pointer_row if kind == "fp" else arch.back_chain_row
     assert row is not None
     return RowTable(_everywhere(image, kind, row), arch)
+
+
+def _file_table(image: Image, arch: Arch, kind: str) -> RowTable:
+    """A table that stands in the file; of a large one the objects are only made if asked for."""
+    read: Table | None = None
+
+    def pack() -> PackedTable | None:
+        nonlocal read
+        section = image.section(_SECTIONS[kind])
+        if kind == "sframe" and COMPILED and section is not None and section.size >= _PACK_FROM:
+            packed = packed_table(image)
+            if packed is not None:
+                return packed
+        read = read_table(image, kind)
+        return None if read is None or read.corrupt else flatten(read)
+
+    packed = None if image.kind == "rel" else stored_table(image, kind, _SECTIONS[kind], pack)
+    if packed is None:
+        return RowTable(read or read_table(image, kind), arch)
+    return RowTable(read or (lambda: read_table(image, kind)), arch, packed)
 
 
 def _everywhere(image: Image, kind: str, row: Row) -> Table:

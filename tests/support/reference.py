@@ -11,6 +11,7 @@ from arch import Arch, RuleKind
 from arch.descriptor import InstructionKind
 from emu.image import Image
 from emu.linux.process import Process
+from emu.linux.program import alone
 from emu.machine.engine import Engine
 from emu.memory import EXECUTE, Memory
 from emu.symbols import FunctionNames
@@ -60,8 +61,7 @@ class Reference:
         self.engine = Engine(self.arch, self.memory)
         self.count = 0
         self.process = Process(
-            image, self.engine, self.memory, arguments=(f"/{image.name}",),
-            instructions=lambda: self.count,
+            alone(image), self.engine, self.memory, instructions=lambda: self.count,
         )  # fmt: skip
         self.bias = self.process.loaded.bias
         self.names = FunctionNames(image)

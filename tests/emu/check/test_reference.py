@@ -11,6 +11,7 @@ from arch import Arch, RegRule, Row, RuleKind
 from emu.check.options import RunOptions
 from emu.check.session import Session
 from emu.image import Image, load_image
+from emu.linux.program import alone
 from emu.tables import FunctionRows, NoRow, Table
 from emu.unwind.lookup import RowTable
 from emu.unwind.sources import row_table
@@ -62,12 +63,12 @@ def table_of(image: Image, arch: Arch, seed: int) -> RowTable:
 def wrong_places(session: Session) -> Counter[tuple[int, Verdict, str]]:
     """(link-time address, verdict, role) of each event of the compiled check."""
     found: Counter[tuple[int, Verdict, str]] = Counter()
-    for event in session.events()[1:]:
+    for event in session.events.noted():
         key = int(event["key"])
         verdict = Verdict(key & 0xFF)
         if verdict.is_finding:
             role = "caller" if key >> 8 else "sampled"
-            found[(int(event["pc"]) - session.module.bias, verdict, role)] += int(event["count"])
+            found[(int(event["pc"]) - session.program.bias, verdict, role)] += int(event["count"])
     return found
 
 
@@ -81,7 +82,7 @@ def test_agrees_with_the_slow_check(
     table = table_of(image, arch, seed)
     slow = Reference(image, table)
     slow.run()
-    fast = Session(image, table, RunOptions())
+    fast = Session(alone(image), lambda image: table, RunOptions())
     fast.pause_at(1 << 40)
     fast.engine.run(fast.process.start())
     assert fast.process.finished

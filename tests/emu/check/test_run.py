@@ -11,6 +11,7 @@ from emu.check.run import Run
 from emu.errors import UsageError
 from emu.image import load_image
 from emu.linux.process import Process
+from emu.linux.program import alone
 from emu.machine.engine import Engine
 from emu.memory import Memory
 from emu.verdict import Verdict
@@ -112,7 +113,7 @@ def test_instructions_are_those_that_the_emulator_executes(
         nonlocal count
         count += 1
 
-    process = Process(image, engine, memory)
+    process = Process(alone(image), engine, memory)
     engine.hook_code_python(step)
     process.run()
     assert results[name].guest.instructions == count
@@ -152,7 +153,9 @@ def test_expected_return_address_is_behind_the_call(
     start = address_of(program(name), function)[0]
     assert finding.expected is not None
     assert finding.got is not None
-    assert start < finding.expected.ra - results[name].bias < start + 64
+    assert finding.module is not None
+    bias = results[name].biases[finding.module]
+    assert start < finding.expected.ra - bias < start + 64
     assert finding.got.ra != finding.expected.ra
     assert finding.got.cfa == finding.expected.cfa
 
@@ -217,7 +220,7 @@ def test_direct_reads_equal_the_emulators_interface(name: str) -> None:
     assert image.arch is not None
     memory = Memory(64 << 20)
     engine = Engine(image.arch, memory)
-    process = Process(image, engine, memory)
+    process = Process(alone(image), engine, memory)
     places = engine.register_addresses()
     assert set(places) == {register.dwarf for register in image.arch.registers}
     different: list[tuple[int, str]] = []

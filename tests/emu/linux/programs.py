@@ -6,6 +6,7 @@ from pathlib import Path
 
 from arch import Arch, by_name
 from emu.linux.process import Process
+from emu.linux.program import alone
 from emu.machine.engine import Engine
 from emu.memory import Memory
 from tests.emu.machine.elf_program import BASE, R, Segment, W, code_program
@@ -35,7 +36,7 @@ def make(
     )
     memory = Memory(LIMIT)
     engine = Engine(arch, memory, cpu, keys)
-    return Process(program.image(folder), engine, memory, arguments, None, stdin, 1)
+    return Process(alone(program.image(folder)), engine, memory, arguments, None, stdin, 1)
 
 
 # ---- assemblers of the few instructions that the tests need

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from arch import ALL, Arch, by_name
-from emu.errors import ImageError, UsageError
+from emu.errors import ImageError
 from emu.image import load_image
 from emu.machine.loader import load
 from emu.memory import EXECUTE, READ, WRITE, Memory
@@ -11,7 +11,6 @@ from tests.emu.machine.elf_program import (
     BASE,
     CODE,
     PT_GNU_STACK,
-    PT_INTERP,
     Program,
     R,
     Segment,
@@ -118,13 +117,6 @@ def test_stack_is_executable_only_if_asked(
     stack = Segment(0, b"", flags, 0, kind=PT_GNU_STACK)
     loaded = load(code_program(x86, b"code", stack).image(tmp_path), memory)
     assert loaded.executable_stack is executable
-
-
-def test_interpreter_needs_a_root(x86: Arch, memory: Memory, tmp_path: Path) -> None:
-    """A dynamic program is refused with what it lacks."""
-    interpreter = Segment(BASE + 0x2000, b"/lib/ld.so\0", R, 0x2000, kind=PT_INTERP)
-    with pytest.raises(UsageError, match=r"/lib/ld\.so.*needs --root"):
-        load(code_program(x86, b"code", interpreter).image(tmp_path), memory)
 
 
 USER_END = (1 << 47) - 0x1000
