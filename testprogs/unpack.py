@@ -96,6 +96,29 @@ def unpack(
     return found
 
 
+@dataclass(frozen=True)
+class Tree:
+    """A root directory with a dynamic program, and what that prints (dynamic.json)."""
+
+    arch: str
+    path: Path
+    program: str
+    stdout: str
+
+
+def unpack_trees(destination: Path = DEFAULT_DESTINATION) -> list[Tree]:
+    """Unpack what is missing or differs of the dynamic programs, and return them."""
+    found = []
+    manifest: dict[str, Any] = json.loads((HERE / "dynamic.json").read_text())
+    for entry in manifest["trees"]:
+        root = destination / entry["arch"] / "root"
+        wanted = {name: (root / name, file["sha256"]) for name, file in entry["files"].items()}
+        if not all(_is_right(path, digest) for path, digest in wanted.values()):
+            _extract(HERE / "prebuilt" / f"dynamic-{entry['arch']}.tar.xz", wanted)
+        found.append(Tree(entry["arch"], root, entry["program"], entry["stdout"]))
+    return found
+
+
 def _is_right(path: Path, digest: str) -> bool:
     return path.is_file() and hashlib.sha256(path.read_bytes()).hexdigest() == digest
 
@@ -129,10 +152,11 @@ def main() -> int:
     options = parser.parse_args()
     try:
         found = unpack(options.destination)
+        trees = unpack_trees(options.destination)
     except (OSError, tarfile.TarError, UnpackError) as error:
         print(f"unpack.py: {error}", file=sys.stderr)
         return 1
-    print(f"{len(found)} programs in {options.destination}")
+    print(f"{len(found) + len(trees)} programs in {options.destination}")
     return 0
 
 

@@ -182,8 +182,10 @@ def push_linked(state: int, sp: int, ra: int) -> int:
 
     Its return address was stored or loaded by other means. It is certain (2) where that is
     the address behind the jump. Elsewhere in the function that jumps it may be what a call
-    has left in the register, unless SP is that of a function that has no frame (1); at the
-    bottom of the stack it may be in any other function, or where nothing was called in any.
+    has left in the register, unless SP is that of a function that has no frame (1). At the
+    bottom of the stack it may be in any function; but a register may hold there what a call
+    has left, to where that has returned, or an argument, which on s390x is a function to
+    call at exit (zSeries ABI, process initialization).
     """
     truth = load64(state + 8 * s.TRUTH)
     cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
@@ -198,10 +200,12 @@ def push_linked(state: int, sp: int, ra: int) -> int:
         function = function_at(span, ra - load64(span + s.R_BIAS)) if span else 0
         if function == 0:
             return 0
-        own = load64(function + 16) == owner
-        register = load64(truth + 8 * t.RA_IN_REGISTER)
-        if own != (depth > 0) and (depth > 0 or (register and load64(truth + 8 * t.CALLS) > 0)):
+        if depth > 0 and load64(function + 16) != owner:
             return 0
+        if depth == 0 and load64(truth + 8 * t.RA_IN_REGISTER):
+            entry = load64(function) == ra - load64(span + s.R_BIAS)
+            if entry or load64(record_at(span, ra) + s.C_COUNT) > 0:
+                return 0
     store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
     add_frame(truth, ra, cfa, load64(truth + 8 * t.PREVIOUS_FP), owner)
     return 2 if behind else 1

@@ -426,3 +426,25 @@ def test_a_call_by_load_and_jump(command: Command, tmp_path: Path) -> None:
     answer = command.check(path, "--table", "cfi")
     assert (answer.findings, answer.json["gaps"]) == ([], [])
     assert answer.json["truth"]["calls"] == 2
+
+
+@pytest.mark.parametrize(
+    "register",
+    [
+        pytest.param("c0e00000000a", id="a function to call at exit"),  # larl %r14,finish
+        pytest.param("c00400000000", id="what the call has left"),  # jgnop
+    ],
+)
+def test_a_start_that_jumps_to_the_program(command: Command, tmp_path: Path, register: str) -> None:
+    """An interpreter enters a program, which returns nowhere, whatever %r14 holds."""
+    # brasl %r14,leaf; ...; jg main
+    start = bytes.fromhex("c0e50000000c" + register + "c0f400000003")
+    leave = bytes.fromhex("a72900000a01")
+    functions = [
+        outermost(S390X, start), outermost(S390X, leave),
+        Made("leaf", b"\x07\xfe", b""), Made("finish", leave, None),
+    ]  # fmt: skip
+    path = write_program(tmp_path / "prog", S390X, functions)
+    answer = command.check(path, "--table", "cfi")
+    assert (answer.findings, answer.json["gaps"]) == ([], [])
+    assert answer.json["verdicts"] == {"exact": 1, "outermost": 5}
