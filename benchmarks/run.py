@@ -3,7 +3,8 @@
 
 For each architecture the same program runs bare, with an empty native hook, under the
 check, and under the same check in a Python hook; in turn, three times, and the medians
-are compared. What each figure means is in benchmarks/README.md.
+are compared; and so, but for the last way, does the same program linked dynamically. What
+each figure means is in benchmarks/README.md.
 """
 
 from __future__ import annotations
@@ -30,14 +31,15 @@ from emu.check.options import RunOptions
 from emu.check.run import Run
 from emu.image import load_image
 from emu.linux.process import Process
-from emu.linux.program import alone
+from emu.linux.program import find_program
 from emu.machine.engine import Engine
 from emu.memory import Memory
 from emu.sframe.table import sframe_table
 from emu.verdict import Verdict
-from testprogs.unpack import DEFAULT_DESTINATION, unpack
+from testprogs.unpack import DEFAULT_DESTINATION, unpack, unpack_trees
 
 _PROGRAM = "work-musl-v3-O2"
+_DYNAMIC = "/bin/work"
 _TINY = "frames-v3-O2-nofp"
 _ROUNDS = 100
 _PEER_ROUNDS = 1
@@ -56,6 +58,8 @@ class Figures:
     """Seconds of each run of one architecture, and what was counted in them."""
 
     arch: Arch
+    root: str | None = None
+    """Of the dynamic program; None: the static one."""
     bare: list[float] = field(default_factory=list)
     empty: list[float] = field(default_factory=list)
     check: list[float] = field(default_factory=list)
@@ -66,6 +70,11 @@ class Figures:
     """The Python peer's verdicts are the check's, one by one in their counts."""
     exact: int = 0
     """Exact verdicts of the peer and of the check over the same instructions."""
+
+    @property
+    def program(self) -> str:
+        """Its path."""
+        return _DYNAMIC if self.root else _path(self.arch, _PROGRAM)
 
     def rate(self, way: str) -> float:
         """Million instructions per second, median."""
@@ -81,17 +90,20 @@ def main() -> int:
     options = parser.parse_args()
     unpack()
     console = Console(width=None if sys.stdout.isatty() else 110)
-    figures = [Figures(arch) for arch in ALL]
+    roots = {tree.arch: str(tree.path) for tree in unpack_trees()}
+    static = [Figures(arch) for arch in ALL]
+    figures = [*static, *(Figures(arch, roots[arch.name]) for arch in ALL)]
     with Progress(console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("measuring", total=_REPEAT * len(figures) * 4)
+        peers = (_bare, _empty, _check, _python)
         for _ in range(_REPEAT):
             for each in figures:
-                for measure in (_bare, _empty, _check, _python):
+                for measure in peers[:-1] if each.root else peers:
                     measure(each, options.rounds)
                     gc.collect()
                     bar.advance(task)
     console.print(_speeds(figures))
-    for each in figures:
+    for each in static:
         if each.instructions <= _LEAST or each.python_instructions <= _PEER_LEAST:
             print(f"{each.arch.name}: too few instructions for the figures to count")
         if each.same:
@@ -103,18 +115,18 @@ def main() -> int:
             print(f"{each.arch.name}: the Python hook and the check DISAGREE")
     print()
     console.print(_resources(options.rounds))
-    return int(not all(each.same for each in figures))
+    return int(not all(each.same for each in static))
 
 
 def _path(arch: Arch, program: str) -> str:
     return str(DEFAULT_DESTINATION / arch.name / program)
 
 
-def _process(arch: Arch, rounds: int) -> tuple[Engine, Memory, Process]:
-    image = load_image(_path(arch, _PROGRAM))
+def _process(figures: Figures, rounds: int) -> tuple[Engine, Memory, Process]:
+    program = find_program(figures.program, figures.root)
     memory = Memory(_LIMIT)
-    engine = Engine(arch, memory)
-    return engine, memory, Process(alone(image), engine, memory, (str(rounds),))
+    engine = Engine(figures.arch, memory)
+    return engine, memory, Process(program, engine, memory, (str(rounds),))
 
 
 def _timed(process: Process) -> float:
@@ -127,12 +139,12 @@ def _timed(process: Process) -> float:
 
 
 def _bare(figures: Figures, rounds: int) -> None:
-    _, _, process = _process(figures.arch, rounds)
+    _, _, process = _process(figures, rounds)
     figures.bare.append(_timed(process))
 
 
 def _empty(figures: Figures, rounds: int) -> None:
-    engine, _, process = _process(figures.arch, rounds)
+    engine, _, process = _process(figures, rounds)
     address = empty_hook.address
     assert address is not None
     engine.hook_code(address, 0)
@@ -140,22 +152,22 @@ def _empty(figures: Figures, rounds: int) -> None:
 
 
 def _check(figures: Figures, rounds: int) -> None:
-    options = RunOptions(table="sframe", arguments=(str(rounds),))
-    result = Run(_path(figures.arch, _PROGRAM), options).to_end()
+    options = RunOptions(table="sframe", arguments=(str(rounds),), root=figures.root)
+    result = Run(figures.program, options).to_end()
     figures.check.append(result.seconds)
     figures.instructions = result.guest.instructions
 
 
 def _python(figures: Figures, rounds: int) -> None:
     """The Python hook, and the check over the same instructions to compare with."""
-    engine, memory, process = _process(figures.arch, _PEER_ROUNDS)
-    table = sframe_table(load_image(_path(figures.arch, _PROGRAM)))
+    engine, memory, process = _process(figures, _PEER_ROUNDS)
+    table = sframe_table(load_image(figures.program))
     assert table is not None
     peer = Peer(engine, memory, table)
     figures.python.append(_timed(process))
     figures.python_instructions = peer.executed
     options = RunOptions(table="sframe", arguments=(str(_PEER_ROUNDS),))
-    result = Run(_path(figures.arch, _PROGRAM), options).to_end()
+    result = Run(figures.program, options).to_end()
     figures.exact = result.verdicts[Verdict.EXACT]
     figures.same = figures.same and (
         _counts(peer.verdicts, peer.caller_verdicts)
@@ -179,13 +191,13 @@ def _speeds(figures: list[Figures]) -> Table:
     ):  # fmt: skip
         table.add_column(title, justify="right")
     for each in figures:
-        bare, empty, check, python = (
-            each.rate(way) for way in ("bare", "empty", "check", "python")
-        )
+        bare, empty, check = (each.rate(way) for way in ("bare", "empty", "check"))
+        python = 0 if each.root else each.rate("python")
         table.add_row(
-            each.arch.name, f"{each.instructions:,}", f"{bare:.1f}", f"{empty:.1f}",
-            f"{check:.1f}", f"{python:.4f}", f"{check / empty:.2f}", f"{check / bare:.2f}",
-            f"{check / python:.0f}",
+            each.arch.name + (", dynamic" if each.root else ""), f"{each.instructions:,}",
+            f"{bare:.1f}", f"{empty:.1f}", f"{check:.1f}", f"{python:.4f}" if python else "-",
+            f"{check / empty:.2f}", f"{check / bare:.2f}",
+            f"{check / python:.0f}" if python else "-",
         )  # fmt: skip
     return table
 

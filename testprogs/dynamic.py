@@ -32,6 +32,8 @@ from testprogs.build import (
 )
 
 _PROGRAM = "bin/modules"
+_BENCHMARK = "bin/work"
+"""The benchmark's program, to compare with the static one."""
 _FLAGS = ("-g1", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-fasynchronous-unwind-tables",
           "-fno-stack-protector", "-fno-optimize-sibling-calls", "-Wa,--gsframe",
           "-ffile-prefix-map=/build/testprogs=.", "-nostdlib", "-fpic",
@@ -83,14 +85,14 @@ def build_tree(root: Root, arch: str) -> dict[str, object]:
         root.run(*compiler, "-shared", f"-Wl,-soname,lib{name}.so",
                  f"src/dynamic/{name}.c", "-o", file)  # fmt: skip
     start = [f"{musl}/lib/Scrt1.o", f"{musl}/lib/crti.o"]
-    root.run(*compiler, "-pie", f"-Wl,--dynamic-linker=/{loader}", *start,
-             "src/dynamic/modules.c", f"-L{tree}/lib", "-ldep",
-             f"-L{libc.rpartition('/')[0]}", "-lc", "-lgcc", f"{musl}/lib/crtn.o",
-             "-o", f"{tree}/{_PROGRAM}")  # fmt: skip
+    for program, source in ((_PROGRAM, "src/dynamic/modules.c"), (_BENCHMARK, "src/work.c")):
+        root.run(*compiler, "-pie", f"-Wl,--dynamic-linker=/{loader}", "-Wl,--as-needed", *start,
+                 source, f"-L{tree}/lib", "-ldep", f"-L{libc.rpartition('/')[0]}", "-lc", "-lgcc",
+                 f"{musl}/lib/crtn.o", "-o", f"{tree}/{program}")  # fmt: skip
+        root.run(strip, "--strip-debug", f"{tree}/{program}")
     debug = _split_debug_file(root, arch, tree)
     root.run(strip, "--strip-all", f"{tree}/lib/libplugin.so")
-    root.run(strip, "--strip-debug", f"{tree}/{_PROGRAM}")
-    files = [_PROGRAM, loader, "lib/libdep.so", "lib/libplugin.so", debug]
+    files = [_PROGRAM, _BENCHMARK, loader, "lib/libdep.so", "lib/libplugin.so", debug]
     archive = HERE / "prebuilt" / f"dynamic-{arch}.tar.xz"
     write_archive(archive, root.folder / tree, files)
     done = subprocess.run(

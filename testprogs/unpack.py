@@ -115,6 +115,10 @@ def unpack_trees(destination: Path = DEFAULT_DESTINATION) -> list[Tree]:
         wanted = {name: (root / name, file["sha256"]) for name, file in entry["files"].items()}
         if not all(_is_right(path, digest) for path, digest in wanted.values()):
             _extract(HERE / "prebuilt" / f"dynamic-{entry['arch']}.tar.xz", wanted)
+        for path in root.rglob("*"):
+            # What an older archive had would be seen by the programs.
+            if path.is_file() and str(path.relative_to(root)) not in wanted:
+                path.unlink(missing_ok=True)
         found.append(Tree(entry["arch"], root, entry["program"], entry["stdout"]))
     return found
 

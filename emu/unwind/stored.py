@@ -81,7 +81,7 @@ def _readers() -> str:
 
 
 def _load(path: Path) -> PackedTable:
-    with np.load(path, allow_pickle=False) as arrays:
+    with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
         rows = tuple(_row(words) for words in arrays["rows"].tolist())
         return PackedTable(arrays["functions"], arrays["starts"], arrays["codes"], rows)
 

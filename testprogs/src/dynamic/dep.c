@@ -25,7 +25,7 @@ extern const char __ehdr_start[] __attribute__ ((visibility ("hidden")));
 long
 dep_offset (void)
 {
-  return (const char *) dep_rest - __ehdr_start;
+  return (const char *) dep_wrong - __ehdr_start;
 }
 
 #if defined __x86_64__

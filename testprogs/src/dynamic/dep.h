@@ -3,7 +3,7 @@
 int dep_fold (int (*each) (int), int count);
 int dep_rest (int value);
 
-/* Where dep_rest stands in the file.  */
+/* Where dep_wrong stands in the file.  */
 long dep_offset (void);
 
 /* Returns its argument plus one, by way of a function whose rows do not say that
