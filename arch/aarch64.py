@@ -17,8 +17,19 @@ from arch.descriptor import (
     numbered,
 )
 from arch.entries import LazyBinding
+from arch.export import (
+    NT_FPREGSET,
+    NT_PRSTATUS,
+    PC,
+    ExportFacts,
+    RegisterNote,
+    Signatures,
+    Slot,
+    in_order,
+)
 from arch.files import FileFacts
 from arch.jump_tables import JumpTables
+from arch.kernel import KernelFacts, OlderWalk
 from arch.row import CfaRule, RegRule, Row, RuleKind
 
 SP, FP, RA = 31, 29, 30
@@ -79,6 +90,30 @@ _SYSCALLS = numbered(
      "lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat "
      "listxattrat removexattrat open_tree_attr file_getattr file_setattr listns "
      "rseq_slice_yield"),
+)  # fmt: skip
+
+# struct user_pt_regs and struct user_fpsimd_state (Linux arch/arm64/include/uapi/asm/ptrace.h),
+# of which the upper halves of the vector registers stay 0, and enum perf_event_arm_regs.
+_X = tuple(f"x{n}" for n in range(31))
+_EXPORT = ExportFacts(
+    general=RegisterNote(
+        NT_PRSTATUS,
+        272,
+        in_order(
+            *_X, "sp", Slot(PC, 0), Slot("pstate", 0, emulator=265),
+            dwarf={**{name: number for number, name in enumerate(_X)}, "sp": SP},
+        ),
+    ),
+    floating=RegisterNote(
+        NT_FPREGSET, 528,
+        (
+            *(Slot(f"d{n}", 16 * n, dwarf=64 + n, emulator=40 + n) for n in range(32)),
+            Slot("fpsr", 512, 4, emulator=292), Slot("fpcr", 516, 4, emulator=291),
+        ),
+    ),
+    others=(RegisterNote(0x401, 8, (Slot("tpidr", 0, emulator=262),), b"LINUX"),),  # NT_ARM_TLS
+    perf=dict(enumerate((*_X, "sp", PC))),
+    signatures=Signatures(note=0x406, hwcap=1 << 30),  # NT_ARM_PAC_MASK, HWCAP_PACA
 )  # fmt: skip
 
 AARCH64 = Arch(
@@ -169,9 +204,11 @@ AARCH64 = Arch(
     ),
     # arch/arm64/include/uapi/asm/fcntl.h
     files=FileFacts(
-        o_direct=0o200000, o_largefile=0o400000, o_directory=0o40000, o_nofollow=0o100000
+        o_direct=0o200000, o_largefile=0o400000, o_directory=0o40000, o_nofollow=0o100000,
+        cpuinfo=b"processor\t: 0\nBogoMIPS\t: 100.00\nCPU architecture: 8\n\n",
     ),
     exceptions=AARCH64_EXCEPTIONS,
+    export=_EXPORT,
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),
         ra=RegRule(RuleKind.AT_CFA, offset=-8),
@@ -197,4 +234,12 @@ AARCH64 = Arch(
     padding=AARCH64_PADDING,
     stubs=AARCH64_STUBS,
     relocation=AARCH64_RELOCATIONS,
+    kernel=KernelFacts(
+        frame=Row(
+            CfaRule(FP, 16),
+            RegRule(RuleKind.AT_CFA, offset=-8), RegRule(RuleKind.AT_CFA, offset=-16), 0,
+        ),
+        registers=range(32),
+        older=OlderWalk.RECORDS,
+    ),
 )  # fmt: skip

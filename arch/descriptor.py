@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from arch.entries import LazyBinding, SignalFrame
+from arch.export import ExportFacts
 from arch.files import FileFacts
 from arch.files import StatLayout as StatLayout
 from arch.flow import Flow, FlowEncoding, Lookalike, Stub
@@ -23,6 +24,7 @@ from arch.instructions import Operand as Operand
 from arch.instructions import Source as Source
 from arch.instructions import Trap as Trap
 from arch.jump_tables import JumpTables
+from arch.kernel import KernelFacts
 from arch.relocations import RelocationFacts
 from arch.row import Row
 
@@ -206,6 +208,7 @@ class Arch:
     handled: tuple[Handled, ...]
     """In order of precedence; each has an encoding above."""
     exceptions: Exceptions
+    export: ExportFacts
     frame_pointer_row: Row | None = None
     back_chain_row: Row | None = None
     ra_sign_mask: int = 0
@@ -238,6 +241,7 @@ class Arch:
     """How PLT entries load their address, where no single instruction names the word."""
     relocation: RelocationFacts = field(default_factory=RelocationFacts)
     files: FileFacts = field(default_factory=FileFacts)
+    kernel: KernelFacts = field(default_factory=KernelFacts)
     _by_dwarf: dict[int, Register] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -36,3 +36,5 @@ class FileFacts:
     )  # fmt: skip
     epoll_data: int = 8
     """Offset of the data in struct epoll_event, which ends behind these eight bytes."""
+    cpuinfo: bytes = b""
+    """/proc/cpuinfo of one CPU: what programs look for in it."""

@@ -12,8 +12,10 @@ from arch.descriptor import (
     SyscallConvention,
     numbered,
 )
+from arch.export import NT_FPREGSET, NT_PRSTATUS, PC, ExportFacts, RegisterNote, Slot, in_order
 from arch.files import FileFacts
 from arch.jump_tables import JumpTables
+from arch.kernel import KernelFacts, OlderWalk
 from arch.row import UNKNOWN, CfaRule, RegRule, Row, RuleKind
 from arch.s390x_flow import S390X_CRASHING, S390X_FLOW, S390X_PADDING, S390X_STUBS
 from arch.s390x_instructions import S390X_EXCEPTIONS, S390X_HANDLED
@@ -108,6 +110,43 @@ _SYSCALLS = numbered(
      "rseq_slice_yield"),
 )  # fmt: skip
 
+# s390_regs and s390_fp_regs (Linux arch/s390/include/uapi/asm/ptrace.h), enum perf_event_s390_regs.
+_R = tuple(f"r{n}" for n in range(16))
+_EXPORT = ExportFacts(
+    general=RegisterNote(
+        NT_PRSTATUS,
+        216,
+        (
+            *in_order(
+                # User mode with its interrupts and translations on (PSW_USER_BITS).
+                Slot("pswm", 0, emulator=66, always=0x0705_2001_8000_0000), Slot(PC, 0), *_R,
+                dwarf={name: number for number, name in enumerate(_R)},
+            ),
+            *(Slot(f"acr{n}", 144 + 4 * n, 4, emulator=49 + n) for n in range(16)),
+            Slot("orig_r2", 208),
+        ),
+    ),
+    floating=RegisterNote(
+        NT_FPREGSET, 136,
+        (
+            Slot("fpc", 0, 4, emulator=99),
+            *(Slot(f"f{_float_number(n)}", 8 + 8 * _float_number(n), dwarf=n)
+              for n in range(16, 32)),
+        ),
+    ),
+    perf=dict(enumerate((*_R, *(f"f{n}" for n in range(16)), "pswm", PC))),
+)  # fmt: skip
+
+# The word at SP is the caller's SP; %r14 was stored in the caller's save area, at
+# SP + 112, which is CFA - 48. It tells nothing of %r11.
+_BACK_CHAIN = Row(
+    cfa=CfaRule(SP, 0, deref=True, addend=SAVE_AREA),
+    ra=RegRule(RuleKind.AT_CFA, offset=-48),
+    fp=UNKNOWN,
+    sp_offset=-SAVE_AREA,
+    zero_ends=True,
+)
+
 S390X = Arch(
     name="s390x",
     elf_machine=22,
@@ -190,6 +229,7 @@ S390X = Arch(
     ),
     # arch/s390/include/uapi/asm/statfs.h
     files=FileFacts(
+        cpuinfo=b"vendor_id       : IBM/S390\n# processors    : 1\nbogomips per cpu: 1000.00\n\n",
         statfs=StatLayout(
             size=88,
             fields={
@@ -200,14 +240,16 @@ S390X = Arch(
         )
     ),
     exceptions=S390X_EXCEPTIONS,
-    # The word at SP is the caller's SP; %r14 was stored in the caller's save area, at
-    # SP + 112, which is CFA - 48. It tells nothing of %r11.
-    back_chain_row=Row(
-        cfa=CfaRule(SP, 0, deref=True, addend=SAVE_AREA),
-        ra=RegRule(RuleKind.AT_CFA, offset=-48),
-        fp=UNKNOWN,
-        sp_offset=-SAVE_AREA,
-        zero_ends=True,
+    export=_EXPORT,
+    back_chain_row=_BACK_CHAIN,
+    kernel=KernelFacts(
+        served=frozenset(("series-v13",)),
+        chain=_BACK_CHAIN,
+        wrapper=(SAVE_AREA, SAVE_AREA + 8),
+        registers=range(32),
+        older=OlderWalk.CHAIN,
+        ip_unit=2,
+        ip_lowest=1 << 16,  # vm.mmap_min_addr
     ),
     crashing=S390X_CRASHING,
     jump_tables=JumpTables(

@@ -14,9 +14,11 @@ from arch.descriptor import (
     numbered,
 )
 from arch.entries import LazyBinding, SignalFrame
+from arch.export import NT_FPREGSET, NT_PRSTATUS, PC, ExportFacts, RegisterNote, Slot, in_order
 from arch.files import FileFacts
 from arch.jump_tables import JumpTables
-from arch.row import CfaRule, RegRule, Row, RuleKind
+from arch.kernel import KernelFacts
+from arch.row import KEEP, CfaRule, RegRule, Row, RuleKind
 from arch.x86_64_flow import X86_64_FLOW, X86_64_LOOKALIKES, X86_64_PADDING
 from arch.x86_64_instructions import X86_64_EXCEPTIONS, X86_64_HANDLED, X86_64_LEFT
 from arch.x86_64_relocations import X86_64_RELOCATIONS
@@ -94,6 +96,35 @@ _SYSCALLS = numbered(
      "lsm_get_self_attr lsm_set_self_attr lsm_list_modules mseal setxattrat getxattrat "
      "listxattrat removexattrat open_tree_attr file_getattr file_setattr listns "
      "rseq_slice_yield"),
+)  # fmt: skip
+
+# struct user_regs_struct (Linux arch/x86/include/asm/user_64.h), struct user_i387_struct (an FXSAVE
+# area) and enum perf_event_x86_regs.
+_EXPORT = ExportFacts(
+    general=RegisterNote(
+        NT_PRSTATUS,
+        216,
+        in_order(
+            "r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx",
+            "rdx", "rsi", "rdi",
+            Slot("orig_rax", 0, always=(1 << 64) - 1),  # it is in no system call
+            Slot(PC, 0), Slot("cs", 0, always=0x33), Slot("eflags", 0, emulator=25, always=0x202),
+            "rsp", Slot("ss", 0, always=0x2B),
+            Slot("fs_base", 0, emulator=250), Slot("gs_base", 0, emulator=251),
+            "ds", "es", "fs", "gs",
+            dwarf={name: number for number, (name, _) in enumerate(_GENERAL)},
+        ),
+    ),
+    # Of the vector registers nothing is known but how they are controlled.
+    floating=RegisterNote(
+        NT_FPREGSET, 512,
+        (Slot("fctrl", 0, 2, emulator=246), Slot("mxcsr", 24, 4, emulator=249)),
+    ),
+    perf=dict(
+        enumerate(
+            ("rax", "rbx", "rcx", "rdx", "rsi", "rdi", "rbp", "rsp", PC, "eflags", "cs", "ss")
+        )
+    ) | {n + 8: f"r{n}" for n in range(8, 16)},
 )  # fmt: skip
 
 X86_64 = Arch(
@@ -183,8 +214,13 @@ X86_64 = Arch(
             "ctime": (104, 8), "ctime_nsec": (112, 8),
         },
     ),
-    files=FileFacts(epoll_data=4),  # EPOLL_PACKED in uapi/linux/eventpoll.h
+    files=FileFacts(
+        epoll_data=4,  # EPOLL_PACKED in uapi/linux/eventpoll.h
+        cpuinfo=b"processor\t: 0\nvendor_id\t: unknown\ncpu MHz\t\t: 1000.000\n"
+        b"physical id\t: 0\nsiblings\t: 1\ncore id\t\t: 0\ncpu cores\t: 1\n\n",
+    ),
     exceptions=X86_64_EXCEPTIONS,
+    export=_EXPORT,
     frame_pointer_row=Row(
         cfa=CfaRule(FP, 16),
         ra=RegRule(RuleKind.AT_CFA, offset=-8),
@@ -218,4 +254,15 @@ X86_64 = Arch(
     lookalikes=X86_64_LOOKALIKES,
     misread=("ud0", "ud1"),
     relocation=X86_64_RELOCATIONS,
+    kernel=KernelFacts(
+        served=frozenset(
+            ("posting-v2-as-sent", "posting-v2", "series-v11", "mainline", "series-v13")
+        ),
+        frame=Row(
+            CfaRule(FP, 16),
+            RegRule(RuleKind.AT_CFA, offset=-8), RegRule(RuleKind.AT_CFA, offset=-16), 0,
+        ),
+        entry_frame=Row(CfaRule(SP, 8), RegRule(RuleKind.AT_CFA, offset=-8), KEEP, 0),
+        registers=range(16),
+    ),
 )  # fmt: skip

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from benchmarks.agree import disagreements
 from benchmarks.entries import Place
 from benchmarks.programs import ENVIRONMENT, Program
 from benchmarks.reference import Reference, elf_files, run_reference
@@ -105,13 +106,15 @@ def examine(
         outcome.repeats = bool(outcome.cfi.text) and outcome.cfi.text == again.text
         if not outcome.repeats:
             outcome.fail("cfi: two runs do not report the same")
-        outcome.same_output = _judge(outcome, "cfi", outcome.cfi, reference, places)
+        outcome.same_output = judge(outcome, "cfi", outcome.cfi, reference, places)
         if sframe:
             failed = add_tables(root, elf_files(root, words, reference))
             outcome.notes += [f"{root.suite} {root.machine} {each}" for each in failed]
             outcome.sframe = _check(root.sframe, "sframe", words, stdin)
-            outcome.same_output &= _judge(outcome, "sframe", outcome.sframe, reference, places)
-            _compare(outcome, outcome.cfi, outcome.sframe)
+            outcome.same_output &= judge(outcome, "sframe", outcome.sframe, reference, places)
+            if outcome.cfi.report and outcome.sframe.report:
+                for each in disagreements(outcome.cfi.report, outcome.sframe.report):
+                    outcome.fail(f"sframe: {each}")
     except (BuildError, subprocess.TimeoutExpired) as error:
         outcome.fail(str(error))
     return outcome
@@ -152,10 +155,18 @@ def _check(root: Path, table: str, words: Sequence[str], stdin: bytes) -> Checke
     return Checked(text, error, seconds, json.loads(text) if text else {})
 
 
-def _judge(
+def judge(
     outcome: Outcome, table: str, checked: Checked, reference: Reference, places: Iterable[Place]
 ) -> bool:
-    """Note all that is wrong in a report; whether the guest did what it should."""
+    """Note all that is wrong in a report; whether the guest did what it should.
+
+    Args:
+        outcome: gets the failures, and the places that were found.
+        table: that was checked.
+        checked: its report.
+        reference: what the guest should do.
+        places: the known findings.
+    """
     if checked.error:
         outcome.fail(f"{table}: {checked.error}")
     if not checked.report:
@@ -181,8 +192,9 @@ def _judge(
                 f"{table}: new: {finding['verdict']} in {finding['module']} {where}, "
                 f"{finding['role']}, {finding['count']} of {finding['checked']}, {finding['row']}"
             )
-    for call, count in checked.report["unsupported_syscalls"].items():
-        outcome.notes.append(f"{outcome.root.machine} {outcome.program.name}: {call} x{count}")
+    if table == "cfi":
+        calls = checked.report["unsupported_syscalls"]
+        outcome.notes += [f"{outcome.root.machine}: no system call {call}" for call in calls]
     return same
 
 
@@ -196,10 +208,3 @@ def _difference(seen: str, wanted: str) -> str:
         f"differs at {at} of {len(wanted)}: "
         f"{seen[start : start + _SHOWN]!r}, not {wanted[start : start + _SHOWN]!r}"
     )
-
-
-def _compare(outcome: Outcome, cfi: Checked, sframe: Checked) -> None:
-    """Where SFrame can say it, it says the same: no verdict is wrong that was not before."""
-    for verdict, count in sframe.wrong.items():
-        if count and verdict not in cfi.wrong:
-            outcome.fail(f"sframe: {verdict} {count} times, never with cfi")

@@ -15,6 +15,7 @@ ENVIRONMENT = (
 )  # fmt: skip
 """Of every program: nothing that differs from run to run."""
 _OUTPUT = "output of "
+_SCRIPT = "script of "
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,13 @@ class Program:
 def read_programs(path: Path = LIST) -> tuple[dict[str, Program], dict[str, dict[str, str]]]:
     """(the programs by name, the names that a suite has for what its packages call otherwise)."""
     content = tomllib.loads(path.read_text())
+    scripts = {entry["name"]: entry.get("script", "") for entry in content["program"]}
+    for entry in content["program"]:
+        if entry.get("script", "").startswith(_SCRIPT):
+            other = entry["script"].removeprefix(_SCRIPT)
+            if other not in scripts:
+                raise ValueError(f"{path}: {entry['name']}: no program {other}")
+            entry["script"] = scripts[other]
     programs = [Program(**entry) for entry in content["program"]]
     by_name = {program.name: program for program in programs}
     if len(by_name) != len(programs):

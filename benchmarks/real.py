@@ -10,8 +10,10 @@ an entry that nothing matched, unless only a part ran. benchmarks/README.md expl
 from __future__ import annotations
 
 import argparse
+import re
 import sys
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,7 +22,8 @@ from rich.progress import Progress
 from rich.table import Table
 
 from arch import ALL
-from benchmarks.entries import places_of
+from benchmarks.bytecode import compile_modules
+from benchmarks.entries import Place, places_of
 from benchmarks.examine import Outcome, examine
 from benchmarks.programs import Program, read_programs, with_sources
 from benchmarks.reference import tools_ready
@@ -71,19 +74,29 @@ def main() -> int:
             outcomes = [
                 task.result() for task in progress.track(tasks, description="real programs")
             ]
+    if options.reports:
+        for outcome in outcomes:
+            _keep(outcome, Path(options.reports))
     console = Console(width=None if sys.stdout.isatty() else 190)
     console.print(_table(outcomes))
     failures = [failure for outcome in outcomes for failure in outcome.failures]
     complete = not (options.quick or options.only or options.suite or options.no_sframe)
     if complete:
-        used = {place for outcome in outcomes for place in outcome.used}
-        failures += [f"known finding that was not found: {p}" for p in places if p not in used]
-    for note in sorted({note for outcome in outcomes for note in outcome.notes}):
-        print("note:", note)
+        failures += unused(places, outcomes)
+    for note, count in sorted(Counter(n for o in outcomes for n in o.notes).items()):
+        print(f"note: {note} ({count} programs)")
     for failure in failures:
         print(failure)
+    for line in ratios(outcomes):
+        print(line)
     print(_summary(outcomes, failures))
     return int(bool(failures))
+
+
+def unused(places: Iterable[Place], outcomes: Iterable[Outcome]) -> list[str]:
+    """What to say of known findings that no run had."""
+    used = {place for outcome in outcomes for place in outcome.used}
+    return [f"known finding that was not found: {place}" for place in places if place not in used]
 
 
 def _options() -> argparse.Namespace:
@@ -94,6 +107,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--only", default="", metavar="TEXT", help="programs with TEXT in the name")
     parser.add_argument("--quick", action="store_true", help="the part for CI: some five minutes")
     parser.add_argument("--no-sframe", action="store_true", help="only .eh_frame")
+    parser.add_argument("--reports", metavar="DIR", help="keep the reports of `check` there")
     parser.add_argument("--jobs", type=int, default=2, help="programs at a time (2)")
     return parser.parse_args()
 
@@ -104,14 +118,26 @@ def _concerns(arches: Sequence[str], machines: Iterable[str]) -> bool:
 
 def _root(suite: str, machine: str, programs: Sequence[Program], names: dict[str, str]) -> Root:
     packages = {program.package_in(names) for program in programs}
-    return make_root(suite, machine, [*_ALWAYS, *packages])
+    root = make_root(suite, machine, [*_ALWAYS, *packages])
+    compile_modules(root, programs, names)
+    return root
+
+
+def _keep(outcome: Outcome, folder: Path) -> None:
+    """Write what `check` reported, for whoever reads what is new."""
+    place = folder / outcome.root.suite / outcome.root.machine
+    place.mkdir(parents=True, exist_ok=True)
+    name = re.sub(r"\W+", "-", outcome.program.name)
+    for table, checked in (("cfi", outcome.cfi), ("sframe", outcome.sframe)):
+        if checked:
+            (place / f"{name}.{table}.json").write_text(checked.text)
 
 
 def _table(outcomes: Sequence[Outcome]) -> Table:
     table = Table(title="real programs", box=None, header_style="bold", title_justify="left")
     columns = (
         "machine", "suite", "program", "instructions", "output", "good %", "wrong", "known",
-        "new", "gaps", "repeat", "sframe good %", "wrong", "gaps", "M instr/s",
+        "new", "gaps", "repeat", "sframe good %", "wrong", "gaps", "s", "M instr/s",
     )  # fmt: skip
     for number, column in enumerate(columns):
         left = number < 3
@@ -135,7 +161,7 @@ def _row(outcome: Outcome) -> list[str]:
         row += ["-"] * 3
     else:
         row += [_good(sframe.verdicts), f"{sum(sframe.wrong.values()):,}", f"{sframe.gaps:,}"]
-    return [*row, f"{count / cfi.seconds / 1e6:.1f}"]
+    return [*row, f"{cfi.seconds:.1f}", f"{count / cfi.seconds / 1e6:.1f}"]
 
 
 def _good(verdicts: dict[str, int]) -> str:
@@ -143,6 +169,23 @@ def _good(verdicts: dict[str, int]) -> str:
     total = sum(verdicts.values())
     good = verdicts.get("exact", 0) + verdicts.get("outermost", 0)
     return f"{int(good * 1e5 / total) / 1e3:.3f}" if total else "-"
+
+
+def ratios(outcomes: Iterable[Outcome]) -> Iterator[str]:
+    """How fast a dynamic program is checked, beside the same linked statically."""
+    rates: dict[tuple[str, str, str], float] = {}
+    for outcome in outcomes:
+        if outcome.cfi and outcome.cfi.report:
+            count = outcome.cfi.report["guest"]["instructions"]
+            place = (outcome.root.machine, outcome.root.suite, outcome.program.name)
+            rates[place] = count / outcome.cfi.seconds / 1e6
+    for (machine, suite, name), rate in rates.items():
+        static = rates.get((machine, suite, f"{name}, static"))
+        if static:
+            yield (
+                f"speed: {machine} {suite} {name}: {rate:.1f} M instructions/s, "
+                f"static {static:.1f}, ratio {rate / static:.2f}"
+            )
 
 
 def _summary(outcomes: Sequence[Outcome], failures: Sequence[str]) -> str:

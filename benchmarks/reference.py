@@ -1,8 +1,9 @@
 """What a program does under another emulator: Debian's user-mode one, of its newest suite.
 
-It runs in a root of its own (`chroot` as root, else a user namespace), and what it wrote is kept
-below the cache folder, by everything that it depends on. Its log of system calls tells which files
-the program opened, and whether it started another process.
+It runs in a root of its own (`chroot` as root, else a user namespace) as the user that a guest of
+unwindlab is, who owns the input files. What it wrote is kept below the cache folder, by everything
+that it depends on. Its log of system calls tells which files the program opened, and whether it
+started another process.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from testprogs.build import BuildError, cache_folder
 _SUITE = "sid"
 _HIDDEN = ".reference"
 """Folder in the root with the emulator and its log."""
+_USER = 1000
 _SECONDS = 120
 _OPENED = re.compile(r'^(?:\d+ )?open(?:at)?\([^"]*"([^"]*)".* = \d+\s*$', re.MULTILINE)
 _STARTED = re.compile(r"^(?:\d+ )?(clone3?|fork|vfork|execve(?:at)?)\(", re.MULTILINE)
@@ -60,7 +62,7 @@ def run_reference(
     Raises:
         BuildError: the emulator cannot be had or started.
     """
-    given = [root.digest, _version(), list(words), list(environment)]
+    given = [root.digest, _version(), _USER, list(words), list(environment)]
     key = hashlib.sha256(json.dumps(given).encode() + b"\0" + stdin).hexdigest()[:32]
     kept = cache_folder() / "real" / "runs" / f"{key}.json"
     if not kept.exists():
@@ -82,6 +84,12 @@ def tools_ready() -> None:
     _package()
 
 
+def calls_of(log: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """(the files that were opened, the calls by which something was started), of a log."""
+    opened = dict.fromkeys(_OPENED.findall(log))
+    return tuple(opened), tuple(sorted(set(_STARTED.findall(log))))
+
+
 def elf_files(root: Root, words: Sequence[str], reference: Reference) -> list[str]:
     """The program and the libraries that it used, as paths relative to the root."""
     found = []
@@ -99,17 +107,48 @@ def elf_files(root: Root, words: Sequence[str], reference: Reference) -> list[st
     return found
 
 
+def run_as_owner(root: Root, words: Sequence[str], environment: Sequence[str]) -> None:
+    """Run a program as the user who owns the files, so that it can write beside them.
+
+    Args:
+        root: its `reference` view; locked for that time.
+        words: path inside the root, and arguments.
+        environment: ``NAME=VALUE``, all of it.
+
+    Raises:
+        BuildError: the emulator cannot be had or started.
+    """
+    with root.lock:
+        _emulate(root, words, environment, b"", ["--map-root-user"] if os.geteuid() else [])
+
+
 def _run(root: Root, words: Sequence[str], environment: Sequence[str], stdin: bytes) -> Reference:
     hidden = root.reference / _HIDDEN
     _place(root.machine, hidden)
     scratch = root.reference / "tmp"
     shutil.rmtree(scratch)
     scratch.mkdir()
+    if os.geteuid():
+        user = [f"--map-user={_USER}", f"--map-group={_USER}"]
+    else:
+        user = [f"--setgid={_USER}", f"--setuid={_USER}"]
+        data = root.reference / "data"
+        for each in (root.reference, hidden, scratch, data, *data.rglob("*")):
+            os.chown(each, _USER, _USER)
+    done = _emulate(root, words, environment, stdin, user)
+    calls = calls_of((hidden / "log").read_text(errors="replace"))
+    return Reference(done.returncode, done.stdout, done.stderr, *calls)
+
+
+def _emulate(
+    root: Root, words: Sequence[str], environment: Sequence[str], stdin: bytes, user: Sequence[str]
+) -> subprocess.CompletedProcess[bytes]:
+    """Run a program in the root, as the user that these options of unshare(1) say."""
+    hidden = root.reference / _HIDDEN
+    _place(root.machine, hidden)
     log = hidden / "log"
     log.unlink(missing_ok=True)
-    enter = ["unshare", f"--root={root.reference}", "--wd=/"]
-    if os.geteuid():
-        enter.append("--map-root-user")
+    enter = ["unshare", f"--root={root.reference}", "--wd=/", *user]
     emulator = [f"/{_HIDDEN}/{_name(root.machine)}", "-strace", "-D", f"/{_HIDDEN}/log"]
     try:
         done = subprocess.run(
@@ -120,10 +159,7 @@ def _run(root: Root, words: Sequence[str], environment: Sequence[str], stdin: by
         raise BuildError(f"reference: {' '.join(words)}: {error}") from error
     if not log.exists():
         raise BuildError(f"reference: {' '.join(words)}: {done.stderr.decode().strip()}")
-    calls = log.read_text(errors="replace")
-    opened = tuple(dict.fromkeys(_OPENED.findall(calls)))
-    started = tuple(sorted(set(_STARTED.findall(calls))))
-    return Reference(done.returncode, done.stdout, done.stderr, opened, started)
+    return done
 
 
 @functools.cache
@@ -143,12 +179,13 @@ def _name(machine: str) -> str:
 def _place(machine: str, hidden: Path) -> None:
     """Put the emulator where the program's root is, since it is looked for in there."""
     target = hidden / _name(machine)
-    stamp = hidden / "version"
-    if not stamp.exists() or stamp.read_text() != _version():
+    stamp = hidden / "made"
+    made = f"{_version()} {_USER}"
+    if not stamp.exists() or stamp.read_text() != made:
         hidden.mkdir(exist_ok=True)
         shutil.copy2(_package() / "usr" / "bin" / _name(machine), target)
         _make_null(hidden.parent / "dev" / "null")
-        stamp.write_text(_version())
+        stamp.write_text(made)
 
 
 def _make_null(path: Path) -> None:
@@ -157,6 +194,7 @@ def _make_null(path: Path) -> None:
     path.unlink(missing_ok=True)
     try:
         os.mknod(path, 0o666 | stat.S_IFCHR, os.makedev(1, 3))
+        path.chmod(0o666)
         path.write_bytes(b"")
     except PermissionError:
         path.unlink(missing_ok=True)

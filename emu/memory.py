@@ -6,7 +6,6 @@ TLB-fill hook and the unwinder read the same rows, on a live machine and in a sa
 sample alike. Permissions: 1 read, 2 write, 4 execute.
 """
 
-import mmap
 import struct
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -16,19 +15,15 @@ import numpy as np
 import numpy.typing as npt
 
 from emu.errors import MemoryFault
+from emu.frames import PAGE as PAGE
+from emu.frames import Frames
 from emu.native import load64, store64
 
 READ, WRITE, EXECUTE = 1, 2, 4
-PAGE = 4096
 
 # Fields of the header block, as indices of int64 words; compiled code gets its address.
 COUNT, ROWS, LAST, BUFFER, FILLS, FAULT_ADDRESS, FAULT_ACCESS, CHANGES = range(8)
 _ROW_BYTES = 32
-
-_MAP_NORESERVE = 0x4000
-_RESERVED = 1 << 38
-"""Bytes of address space for the buffer: frames are rarely reused, so it is generous."""
-_SMALLEST = 1 << 33
 _FIRST_CAPACITY = 1024
 
 
@@ -79,30 +74,16 @@ class Memory:
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.mapped = 0
-        self._map = self._reserve()
-        self.buffer = np.frombuffer(self._map, np.uint8)
+        self.frames = Frames()
+        """The host buffer."""
+        self._map = self.frames.data
+        self.buffer = self.frames.buffer
         self._rows = np.zeros((_FIRST_CAPACITY, 4), np.int64)
         self.header = np.zeros(8, np.int64)
         self.header[BUFFER] = self.buffer.ctypes.data
         self.header[ROWS] = self._rows.ctypes.data
         self._intervals: list[tuple[int, int, int, int]] = []
         self._starts: list[int] = []
-        self._next = PAGE
-        self._free: dict[int, list[int]] = {}
-
-    @staticmethod
-    def _reserve() -> mmap.mmap:
-        size = _RESERVED
-        while True:
-            try:
-                return mmap.mmap(
-                    -1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-                )
-            except OSError:
-                # Some hosts limit address space; a smaller buffer serves most programs.
-                if size <= _SMALLEST:
-                    raise
-                size >>= 1
 
     @property
     def size(self) -> int:
@@ -114,8 +95,14 @@ class Memory:
         """(start, end, offset in the buffer, permissions), ascending; do not change it."""
         return self._intervals
 
-    def map(self, start: int, size: int, permissions: int) -> None:
-        """Map fresh zero pages, replacing what was there. Page-aligned numbers only.
+    def map(self, start: int, size: int, permissions: int, lent: int | None = None) -> None:
+        """Map pages, replacing what was there. Page-aligned numbers only.
+
+        Args:
+            start: guest address.
+            size: bytes.
+            permissions: READ, WRITE, EXECUTE.
+            lent: where they are in the buffer, in a part that is lent; None: fresh zero pages.
 
         Raises:
             MemoryFault: over the limit, or outside the 63 bits of user addresses.
@@ -126,13 +113,13 @@ class Memory:
         try:
             if self.mapped + size > self.limit:
                 raise MemoryFault(start, size, f"mapping beyond the limit of {self.limit} bytes")
-            offset = self._frames(size)
+            offset = self.frames.take(size) if lent is None else lent
         except MemoryFault:
             self._publish()
             raise
         index = bisect_right(self._starts, start)
         before = self._intervals[index - 1] if index else (0, 0, 0, -1)
-        if before[1:] == (start, offset + before[0] - start, permissions):
+        if lent is None and before[1:] == (start, offset + before[0] - start, permissions):
             # A heap that grows step by step stays one row.
             self._intervals[index - 1] = (before[0], start + size, before[2], permissions)
         else:
@@ -179,6 +166,12 @@ class Memory:
         if index and self._intervals[index - 1][1] > start:
             return False
         return index == len(self._starts) or self._starts[index] >= start + size
+
+    def inside(self, start: int, size: int) -> list[tuple[int, int, int, int]]:
+        """The mappings of which something lies in a range, ascending."""
+        first = max(0, bisect_right(self._starts, start) - 1)
+        last = bisect_right(self._starts, start + size - 1)
+        return [row for row in self._intervals[first:last] if row[1] > start]
 
     def find(self, address: int) -> tuple[int, int, int, int] | None:
         """The mapping that holds an address."""
@@ -272,16 +265,6 @@ class Memory:
             yield row[2] + start - row[0], part
             start += part
 
-    def _frames(self, size: int) -> int:
-        """Offset of `size` bytes of zeros in the buffer."""
-        if self._free.get(size):
-            return self._free[size].pop()
-        offset = self._next
-        if offset + size > self.size:
-            raise MemoryFault(offset, size, "no room in the buffer for a mapping")
-        self._next += size
-        return offset
-
     def _split(self, address: int) -> None:
         index = bisect_right(self._starts, address) - 1
         if index < 0:
@@ -302,9 +285,8 @@ class Memory:
         last = first
         while last < len(self._intervals) and self._intervals[last][0] < end:
             low, high, offset, _ = self._intervals[last]
-            # The host zeroes the pages again at their next use.
-            self._map.madvise(mmap.MADV_DONTNEED, offset, high - low)
-            self._free.setdefault(high - low, []).append(offset)
+            if not self.frames.is_lent(offset):
+                self.frames.give_back(offset, high - low)
             self.mapped -= high - low
             last += 1
         del self._intervals[first:last]

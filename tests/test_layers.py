@@ -13,7 +13,10 @@ import arch as machines
 ROOT = Path(__file__).resolve().parents[1]
 
 LAYERS = (
-    {"errors", "verdict", "tables", "compiled", "native", "memory", "trace", "rowtext", "elf"},
+    {
+        "errors", "verdict", "tables", "compiled", "native", "frames", "memory", "trace",
+        "rowtext", "elf",
+    },
     {"image", "symbols", "sframe", "cfi", "sample"},
     {"unwind", "machine"},
     {"linux", "truth"},
@@ -22,7 +25,7 @@ LAYERS = (
     {"deferred"},
     {"report"},
     {"cli"},
-)
+)  # fmt: skip
 """Parts of `emu`, lowest first. A part imports its own layer and those below; all import
 `arch`, which imports nothing but the standard library."""
 

@@ -106,7 +106,7 @@ class _Reader:
             phoff=phoff,
             segments=segments,
             sections=sections,
-            interp=self.interp(segments),
+            interp=self.interp(segments, sections),
             build_id=self.build_id(segments, sections),
         )
 
@@ -191,7 +191,10 @@ class _Reader:
             if section.link >= len(sections) or sections[section.link].kind != SHT_STRTAB:
                 self.fail(where + 40, f"{section.name}: no string table {section.link}")
 
-    def interp(self, segments: tuple[Segment, ...]) -> str | None:
+    def interp(self, segments: tuple[Segment, ...], sections: tuple[Section, ...]) -> str | None:
+        # A separate debug file has the program headers of its program, but not what they mean.
+        if any(s.name == ".interp" and s.kind == SHT_NOBITS for s in sections):
+            return None
         for segment in segments:
             if segment.kind == PT_INTERP:
                 raw = self.data[segment.offset : segment.offset + segment.filesz]

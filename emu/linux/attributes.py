@@ -73,7 +73,7 @@ class FileAttributes:
 
     def newfstatat(self, directory: int, name: int, result: int, flags: int) -> int:
         """fstatat(2)."""
-        node = self._node(directory, name, flags, 0)
+        node = self._node(directory, name, flags, _AT_STATX_SYNC)
         return self._store_stat(node, result)
 
     def _node(self, directory: int, name: int, flags: int, others: int) -> Node:

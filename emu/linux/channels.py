@@ -3,10 +3,11 @@
 import itertools
 from collections.abc import Callable
 
-from emu.linux.calls import CallError, CallTable, Errno
+from emu.linux.calls import CallError, CallTable, Errno, int32
+from emu.linux.counters import EventCounter, anonymous_node
 from emu.linux.descriptors import O_CLOEXEC, Descriptors
 from emu.linux.guest import Guest
-from emu.linux.pipes import EventCounter, Pipe, PipeNode, PipeReader, PipeWriter, anonymous_node
+from emu.linux.pipes import Pipe, PipeNode, PipeReader, PipeWriter
 from emu.linux.vfs.filesystem import FileSystem
 from emu.linux.vfs.open_files import O_NONBLOCK, O_RDWR, O_WRONLY, RegularFile
 
@@ -16,6 +17,8 @@ _MEMFD_NAME_MAX = 249
 _FIRST_PIPE = 4
 """Inodes 1 to 3 are the streams."""
 _NEW_SOCKETS = ("socket", "socketpair")
+_NEW_SOCKETCALLS, _LAST_SOCKETCALL = (1, 8), 20
+"""SYS_SOCKET, SYS_SOCKETPAIR, and SYS_SENDMMSG (uapi/linux/net.h)."""
 _ON_SOCKETS = (
     "bind", "connect", "listen", "accept", "accept4", "getsockname", "getpeername", "sendto",
     "recvfrom", "sendmsg", "recvmsg", "sendmmsg", "recvmmsg", "setsockopt", "getsockopt",
@@ -56,6 +59,7 @@ class Channels:
             "eventfd": (1, lambda value: self.eventfd2(value, 0)), "eventfd2": (2, self.eventfd2),
             "memfd_create": (2, self.memfd_create),
         }  # fmt: skip
+        table["socketcall"] = (2, self.socketcall)
         for name in _NEW_SOCKETS:
             table[name] = (0, self.no_socket)
         for name in _ON_SOCKETS:
@@ -117,6 +121,14 @@ class Channels:
     def no_socket(self) -> int:
         """socket(2): refused by design, there is no network."""
         raise CallError(Errno.EAFNOSUPPORT, refused=True)
+
+    def socketcall(self, call: int, arguments: int) -> int:
+        """socketcall(2): all of these calls behind one number."""
+        call = int32(call)
+        if not 1 <= call <= _LAST_SOCKETCALL:
+            raise CallError(Errno.EINVAL)
+        (first,) = self._guest.unpack("Q", arguments)
+        return self.no_socket() if call in _NEW_SOCKETCALLS else self.not_a_socket(first)
 
     def not_a_socket(self, descriptor: int) -> int:
         """connect(2) and the like: no descriptor is a socket."""

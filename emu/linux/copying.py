@@ -33,12 +33,16 @@ class Copying:
         """sendfile(2), from a file that has positions."""
         start = self._guest.unpack("Q", offset)[0] if offset else 0
         reader = for_reading(self._descriptors, source)
+        if offset and not reader.seekable:
+            raise CallError(Errno.ESPIPE)
         if int64(start) < 0 or int64(size) < 0:
             raise CallError(Errno.EINVAL)
-        if not reader.seekable:
-            raise CallError(Errno.ESPIPE if offset else Errno.EINVAL)
         writer = for_writing(self._descriptors, target)
         if writer.flags & O_APPEND or stat.S_ISDIR(reader.node.mode):
+            raise CallError(Errno.EINVAL)
+        if not size:
+            return 0
+        if not reader.seekable or reader.pollable:
             raise CallError(Errno.EINVAL)
         if offset:
             done = _copy(Place(reader, start), writer, size)
@@ -66,6 +70,8 @@ class Copying:
             raise CallError(Errno.EINVAL)
         if not reader.readable or not writer.writable or writer.flags & O_APPEND:
             raise CallError(Errno.EBADF)
+        if reader.node.device != writer.node.device:
+            raise CallError(Errno.EXDEV)
         if int64(reading) < 0 or int64(writing) < 0:
             raise CallError(Errno.EINVAL)
         if int64(reading + size) < reading or int64(writing + size) < writing:

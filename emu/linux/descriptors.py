@@ -2,9 +2,9 @@
 
 from collections.abc import Callable
 
-from emu.linux.calls import CallError, CallTable, Errno, int32
+from emu.linux.calls import CallError, CallTable, Errno, RunEndedError, int32
 from emu.linux.guest import Guest
-from emu.linux.vfs.open_files import O_APPEND, O_NONBLOCK, O_PATH, OpenFile
+from emu.linux.vfs.open_files import O_APPEND, O_NONBLOCK, O_PATH, OpenFile, Positioned
 
 O_CLOEXEC = 0o2000000
 _O_ASYNC, _O_NOATIME = 0o20000, 0o1000000
@@ -40,6 +40,7 @@ class Descriptors:
         self._changeable = O_APPEND | O_NONBLOCK | _O_ASYNC | _O_NOATIME | o_direct
         self._open: dict[int, OpenFile] = {}
         self._close_on_exec: set[int] = set()
+        self._locked: dict[OpenFile, int] = {}
 
     def calls(self) -> CallTable:
         """Name -> (number of arguments, implementation)."""
@@ -101,6 +102,7 @@ class Descriptors:
         self._close_on_exec.discard(number)
         file.references -= 1
         if not file.references:
+            self._locked.pop(file, None)
             file.released()
 
     # ---- calls
@@ -184,10 +186,15 @@ class Descriptors:
         if command >= _F_OFD_GETLK and pid:
             raise CallError(Errno.EINVAL)
         asks = command in (_F_GETLK, _F_OFD_GETLK)
-        wanted = (_F_RDLCK, _F_WRLCK) if asks else (_F_RDLCK, _F_WRLCK, _F_UNLCK)
-        if whence not in (0, 1, 2) or kind not in wanted or (not file.seekable and whence):
+        unlocks = command != _F_GETLK
+        wanted = (_F_RDLCK, _F_WRLCK, _F_UNLCK) if unlocks else (_F_RDLCK, _F_WRLCK)
+        if whence not in (0, 1, 2) or kind not in wanted:
             raise CallError(Errno.EINVAL)
-        if whence == 0 and (start < 0 or start + length < 0):
+        if whence and isinstance(file, Positioned):
+            start += file.position if whence == 1 else file.node.size
+        if start >> 63 > 0 or (length > 0 and start + length - 1 >> 63):
+            raise CallError(Errno.EOVERFLOW)
+        if start < 0 or start + min(length, 0) < 0:
             raise CallError(Errno.EINVAL)
         if asks:
             self._guest.store(place, "h", _F_UNLCK)
@@ -196,10 +203,24 @@ class Descriptors:
         return 0
 
     def flock(self, descriptor: int, operation: int) -> int:
-        """flock(2): always free."""
-        self.get(descriptor)
-        if int32(operation) & ~_LOCK_NB not in (_LOCK_SH, _LOCK_EX, _LOCK_UN):
+        """flock(2): in the way is only another open file of the same process."""
+        kind = int32(operation) & ~_LOCK_NB
+        if kind not in (_LOCK_SH, _LOCK_EX, _LOCK_UN):
             raise CallError(Errno.EINVAL)
+        file = self.get(descriptor)
+        self._locked.pop(file, None)
+        if kind == _LOCK_UN:
+            return 0
+        if not file.readable and not file.writable:
+            raise CallError(Errno.EBADF)
+        if any(
+            other.node is file.node and _LOCK_EX in (kind, held)
+            for other, held in self._locked.items()
+        ):
+            if operation & _LOCK_NB:
+                raise CallError(Errno.EAGAIN)
+            raise RunEndedError(reason="flock waits for ever: the process holds the lock itself")
+        self._locked[file] = kind
         return 0
 
     def ioctl(self, descriptor: int, request: int, argument: int) -> int:
@@ -214,8 +235,8 @@ class Descriptors:
             (wanted,) = self._guest.unpack("i", argument)
             file.flags = file.flags | O_NONBLOCK if wanted else file.flags & ~O_NONBLOCK
             return 0
-        if request == _FIONREAD:
+        if request == _FIONREAD and file.transfers:
             left = min(file.waiting(), 0x7FFF_FFFF)
             self._guest.store(argument, "i", max(left, -0x8000_0000))
             return 0
-        raise CallError(Errno.ENOTTY)
+        raise CallError(Errno.ENOTTY if file.transfers else Errno.EINVAL)

@@ -9,10 +9,11 @@ from dataclasses import dataclass
 
 from arch import Arch
 from arch.descriptor import Trap
-from emu.linux.address_space import STACK_GAP
 from emu.linux.handled import code_at, find_handled, matches, opcode_of
+from emu.linux.mappings import Mappings
+from emu.linux.space import STACK_GAP
 from emu.machine.engine import Engine, EngineStop, StopKind
-from emu.memory import EXECUTE, PAGE, Memory
+from emu.memory import EXECUTE, PAGE, READ, WRITE, Memory
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +31,24 @@ class Fault:
         return f"{self.signal} at {self.pc:#x}: {self.reason}"
 
 
-def classify(engine: Engine, stop: EngineStop, stack: tuple[int, int] | None = None) -> Fault:
+def classify(
+    engine: Engine, stop: EngineStop, stack: tuple[int, int] | None = None,
+    mappings: Mappings | None = None,
+) -> Fault:  # fmt: skip
     """The fault behind a stop; STOPPED counts as an instruction that halts the CPU.
 
     Args:
         engine: as it stopped, with the PC at the faulting instruction.
         stop: what it said.
         stack: start and end of the main stack, to name its overflow.
+        mappings: of files, to tell what lies behind the end of one.
     """
     arch, memory, pc = engine.arch, engine.memory, engine.pc
     if pc % arch.instruction_unit:
         return Fault(arch.exceptions.misaligned_pc, pc, pc, "misaligned instruction address")
     fault = _memory_fault(arch, memory, stop, pc, stack)
     if fault is not None:
-        return fault
+        return _behind_file(fault, stop, mappings) or fault
     if stop.kind is StopKind.STOPPED:
         return Fault(arch.exceptions.halt or "SIGILL", pc, None, "instruction that halts the CPU")
     trap = _trap(engine, stop, pc)
@@ -76,6 +81,23 @@ def _memory_fault(
     else:
         what = "read-only page" if stop.access == "write" else "unreadable page"
     return Fault("SIGSEGV", pc, page, f"{stop.access} at {what} {page:#x}")
+
+
+def _behind_file(fault: Fault, stop: EngineStop, mappings: Mappings | None) -> Fault | None:
+    """The SIGBUS in place of a page fault where a mapping has no file left (filemap_fault)."""
+    if mappings is None or fault.address is None:
+        return None
+    mapping = mappings.find(fault.address)
+    if mapping is None or fault.address < mapping.behind_file:
+        return None
+    fetches = stop.access == "fetch" or fault.address & -PAGE == fault.pc & -PAGE
+    wanted = EXECUTE if fetches else WRITE if stop.access == "write" else READ
+    if not mapping.permissions & wanted:
+        return None
+    name = mapping.file.path.decode("utf-8", "backslashreplace")
+    what = "fetch" if fetches else stop.access
+    reason = f"{what} behind the end of {name}, mapped at {mapping.start:#x}"
+    return Fault("SIGBUS", fault.pc, fault.address, reason)
 
 
 def _unfetchable(arch: Arch, memory: Memory, pc: int) -> int | None:

@@ -13,6 +13,7 @@ from emu.linux.clock import Clock
 from emu.linux.copying import Copying
 from emu.linux.descriptors import Descriptors
 from emu.linux.directories import Directories
+from emu.linux.epoll import Epoll
 from emu.linux.guest import Guest
 from emu.linux.names import Names
 from emu.linux.opening import Opening
@@ -23,7 +24,7 @@ from emu.linux.storage import Storage
 from emu.linux.transfers import Transfers
 from emu.linux.vfs.filesystem import FileSystem
 from emu.linux.vfs.nodes import Regular
-from emu.linux.vfs.open_files import OpenFile
+from emu.linux.vfs.open_files import O_PATH, OpenFile
 
 _PROT_WRITE, _MAP_SHARED = 2, 1
 OPEN_MAX = 1024
@@ -57,7 +58,7 @@ class Files:
         self.paths = Paths(guest, filesystem, self.descriptors)
         self._groups = (
             self.descriptors,
-            Opening(guest, arch.files, self.paths, self.descriptors),
+            Opening(guest, arch.files, self.paths, self.descriptors, broken),
             Transfers(guest, self.descriptors),
             FileAttributes(guest, arch.stat, arch.files, self.paths, self.descriptors),
             Names(guest, self.paths, self.descriptors),
@@ -69,6 +70,7 @@ class Files:
                 guest, arch.byte_order, arch.files.o_direct, arch.files.o_largefile, filesystem,
                 self.descriptors, broken,
             ),
+            Epoll(guest, arch.files.epoll_data, filesystem, self.descriptors, clock),
         )
 
     def calls(self) -> CallTable:
@@ -79,11 +81,12 @@ class Files:
         return table
 
     def find(self, descriptor: int) -> OpenFile | None:
-        """What a descriptor refers to: for mmap(2) and for waits."""
-        return self.descriptors.find(descriptor)
+        """What can be waited for by a descriptor; not what was opened with O_PATH."""
+        file = self.descriptors.find(descriptor)
+        return None if file is None or file.flags & O_PATH else file
 
-    def to_map(self, descriptor: int, prot: int, flags: int) -> Regular:
-        """The file that mmap(2) is to map with these PROT and MAP bits.
+    def to_map(self, descriptor: int, prot: int, flags: int) -> tuple[Regular, bool]:
+        """The file that mmap(2) is to map with these PROT and MAP bits, and if it may be written.
 
         Raises:
             CallError: EBADF, EACCES, ENODEV (do_mmap).
@@ -95,4 +98,4 @@ class Files:
             raise CallError(Errno.EACCES)
         if not isinstance(file.node, Regular):
             raise CallError(Errno.ENODEV)
-        return file.node
+        return file.node, file.writable

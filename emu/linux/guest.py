@@ -56,7 +56,7 @@ class Guest:
             self.memory.write(address, data)
         except MemoryFault:
             raise CallError(Errno.EFAULT) from None
-        self._code_written(address, len(data))
+        self.forget_code(address, len(data))
 
     def readable_part(self, address: int, size: int) -> bytes:
         """As many of the bytes as are readable from the start, up to 64 KiB.
@@ -122,13 +122,9 @@ class Guest:
             raise CallError(Errno.EINVAL)
         return list(zip(words[::2], words[1::2], strict=True))
 
-    def _code_written(self, address: int, size: int) -> None:
-        """Host writes to code are not noticed by the emulator."""
-        end = address + size
-        while address < end:
-            row = self.memory.find(address)
-            if row is None:
-                return
-            if row[3] & EXECUTE:
-                self.translations.forget_code(address, min(end, row[1]))
-            address = row[1]
+    def forget_code(self, address: int, size: int) -> None:
+        """Drop translated code of a range: the emulator notices no changes but the guest's own."""
+        for start, end, _, allowed in self.memory.inside(address, size):
+            if allowed & EXECUTE:
+                low, high = max(start, address), min(end, address + size)
+                self.translations.forget_code(low, high)

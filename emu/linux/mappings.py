@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Protocol
 
 from emu.image import PT_LOAD, Image
+from emu.linux.vfs.content import Content
 from emu.machine.loader import Loaded
 from emu.memory import EXECUTE, PAGE
 
@@ -22,8 +23,20 @@ class MappedFile(Protocol):
         """Inode."""
 
     @property
+    def device(self) -> int:
+        """st_dev of its file system."""
+
+    @property
     def size(self) -> int:
         """Bytes."""
+
+    @property
+    def content(self) -> Content | None:
+        """Where its bytes change; None: they do not."""
+
+    @property
+    def in_memory(self) -> bool:
+        """All of it exists in memory only, and takes from the budget of files."""
 
     def read(self, offset: int, size: int) -> bytes:
         """At most `size` bytes from an offset on; fewer at the end of the file."""
@@ -42,11 +55,13 @@ class Mapping:
     permissions: int
     file: MappedFile
     shared: bool = False
+    may_write: bool = False
+    """Of a shared one: it was made through a descriptor that may write (VM_MAYWRITE)."""
 
     @property
     def behind_file(self) -> int:
-        """Address of the first page that begins behind the end of the file."""
-        return self.start + (self.file.size - self.offset + PAGE - 1 & -PAGE)
+        """Address of the first page that begins behind the end of the file, or `start`."""
+        return self.start + max(0, self.file.size - self.offset + PAGE - 1 & -PAGE)
 
     def part(self, start: int, end: int) -> "Mapping":
         """What of it lies in [start, end), which must not be empty."""

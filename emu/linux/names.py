@@ -140,14 +140,14 @@ class Names:
         return 0
 
     def mknodat(self, directory: int, name: int, mode: int, device: int) -> int:
-        """mknod(2): files, fifos and sockets; devices are not for an ordinary user."""
+        """mknod(2): an ordinary user makes no device, but for the one with number 0."""
         kind, permissions = stat.S_IFMT(mode & 0xFFFF), mode & ~self._paths.umask & 0o7777
         if kind == stat.S_IFDIR:
             raise CallError(Errno.EPERM)
         if kind not in (0, stat.S_IFREG, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFCHR, stat.S_IFBLK):
             raise CallError(Errno.EINVAL)
         found = self._paths.new(directory, name)
-        if kind in (stat.S_IFCHR, stat.S_IFBLK):
+        if kind == stat.S_IFBLK or (kind == stat.S_IFCHR and device & 0xFFFF_FFFF):
             raise CallError(Errno.EEXIST if found.node is not None else Errno.EPERM)
         if kind in (0, stat.S_IFREG):
             self._files.create(found, permissions)
@@ -182,7 +182,7 @@ class Names:
         flags &= 0xFFFF_FFFF
         if flags & ~AT_REMOVEDIR:
             raise CallError(Errno.EINVAL)
-        found = self._paths.at(directory, name, follow=False)
+        found = self._paths.at(directory, name, follow=False, naming=True)
         if found.node is None:
             raise self._paths.missing()
         if flags:
@@ -200,13 +200,14 @@ class Names:
             flags & RENAME_EXCHANGE and flags != RENAME_EXCHANGE
         ):
             raise CallError(Errno.EINVAL)
-        source = self._paths.at(old_directory, old, follow=False)
-        target = self._paths.at(new_directory, new, follow=False)
-        if source.node is None:
-            raise self._paths.missing()
+        source = self._paths.at(old_directory, old, follow=False, naming=True)
+        target = self._paths.at(new_directory, new, follow=False, naming=True)
         if flags & _RENAME_WHITEOUT:
             raise CallError(Errno.EPERM)
-        self._files.rename(source, target, flags)
+        try:
+            self._files.rename(source, target, flags)
+        except CallError as error:
+            raise self._paths.missing_if(error) from error
         return 0
 
     # ---- running

@@ -1,13 +1,15 @@
 """Calls that open a file by its name (open(2), openat2(2), fs/open.c, do_open of fs/namei.c)."""
 
+import stat
 from collections.abc import Callable
 
 from arch.files import FileFacts
 from emu.linux.calls import CallError, CallTable, Errno
 from emu.linux.descriptors import O_CLOEXEC, Descriptors
+from emu.linux.fifos import open_fifo
 from emu.linux.guest import Guest
 from emu.linux.paths import AT_FDCWD, Paths
-from emu.linux.vfs.nodes import Directory, Link, Node, Regular
+from emu.linux.vfs.nodes import Directory, Link, Node, Regular, Special
 from emu.linux.vfs.open_files import (
     O_ACCMODE,
     O_APPEND,
@@ -43,15 +45,18 @@ class Opening:
         facts: flags of the machine.
         paths: where names lead.
         descriptors: where open files go.
+        broken: sends SIGPIPE.
     """
 
     def __init__(
-        self, guest: Guest, facts: FileFacts, paths: Paths, descriptors: Descriptors
-    ) -> None:
+        self, guest: Guest, facts: FileFacts, paths: Paths, descriptors: Descriptors,
+        broken: Callable[[], None],
+    ) -> None:  # fmt: skip
         self._guest = guest
         self._facts = facts
         self._paths = paths
         self._descriptors = descriptors
+        self._broken = broken
 
     def calls(self) -> CallTable:
         """Name -> (number of arguments, implementation)."""
@@ -131,7 +136,9 @@ class Opening:
         follow = not flags & facts.o_nofollow and not (creates and flags & _O_EXCL)
         self._descriptors.free()
         try:
-            found = self._paths.at(directory, name, follow=follow, resolve=resolve)
+            found = self._paths.at(
+                directory, name, follow=follow, naming=creates, resolve=resolve
+            )
         except CallError as error:
             if creates and error.number is Errno.ENOENT and error.refused:
                 raise CallError(Errno.EROFS, refused=True) from error
@@ -147,8 +154,12 @@ class Opening:
             found = Found(found.parent, found.name, node)
         else:
             node = self._existing(found, flags, access)
-        shown = flags & ~(_O_CREAT | _O_EXCL | _O_NOCTTY | _O_TRUNC)
-        file = open_node(node, shown & ~O_CLOEXEC, self._namer(found, node), self._paths.files.now)
+        shown = flags & ~(_O_CREAT | _O_EXCL | _O_NOCTTY | _O_TRUNC | O_CLOEXEC)
+        namer = self._namer(found, node)
+        if isinstance(node, Special) and stat.S_ISFIFO(node.mode) and not flags & O_PATH:
+            file = open_fifo(node, shown, namer, self._broken)
+        else:
+            file = open_node(node, shown, namer, self._paths.files.now)
         return self._descriptors.add(file, close_on_exec=bool(flags & O_CLOEXEC))
 
     def _existing(self, found: Found, flags: int, access: int) -> Node:
@@ -197,16 +208,10 @@ class Opening:
         node.path = path % node.number
         return node
 
-    @staticmethod
-    def _namer(found: Found, node: Node) -> Callable[[], bytes]:
-        """The path of an open file whenever it is asked for (d_path)."""
-
-        def name() -> bytes:
-            if isinstance(node, Directory):
-                return node.where() + (b" (deleted)" if node.removed else b"")
-            if not found.is_name or found.node is not node:
-                return node.path
-            gone = found.parent.find(found.name) is not node
-            return found.where() + (b" (deleted)" if gone else b"")
-
-        return name
+    def _namer(self, found: Found, node: Node) -> Callable[[], bytes]:
+        """The path of an open file whenever it is asked for."""
+        if isinstance(node, Directory):
+            return lambda: node.where() + (b" (deleted)" if node.removed else b"")
+        if not found.is_name or found.node is not node:
+            return lambda: node.path
+        return self._paths.files.places.get(found.parent, found.name).path

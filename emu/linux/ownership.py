@@ -10,8 +10,8 @@ from emu.linux.clock import SECOND
 from emu.linux.descriptors import Descriptors
 from emu.linux.guest import Guest
 from emu.linux.paths import AT_EMPTY_PATH, AT_FDCWD, AT_SYMLINK_NOFOLLOW, Paths
-from emu.linux.vfs.nodes import Directory, Link, Node
-from emu.linux.vfs.walk import WRITE, allows
+from emu.linux.vfs.nodes import Directory, Link, Node, Regular
+from emu.linux.vfs.walk import READ, WRITE, allows
 
 _UTIME_NOW, _UTIME_OMIT = (1 << 30) - 1, (1 << 30) - 2
 _UNCHANGED = -1
@@ -124,21 +124,19 @@ class Ownership:
 
     def utimensat(self, directory: int, name: int, times: int, flags: int) -> int:
         """utimensat(2); without a name it is of the descriptor."""
-        wanted: _Times | None = None
-        explicit = False
-        if times:
-            words = self._guest.unpack("qqqq", times)
-            if words[1] == words[3] == _UTIME_OMIT:
-                return 0
-            explicit = not words[1] == words[3] == _UTIME_NOW
-            wanted = (self._time(*words[:2]), self._time(*words[2:]))
+        words = self._guest.unpack("qqqq", times) if times else None
+        if words and words[1] == words[3] == _UTIME_OMIT:
+            return 0
         if not name and int32(directory) != AT_FDCWD:
             if flags & 0xFFFF_FFFF:
                 raise CallError(Errno.EINVAL)
             node = self._descriptors.get(directory).node
         else:
             node = self._named(directory, name, flags)
-        return self._set_times(node, wanted, explicit)
+        if words is None:
+            return self._set_times(node, None, False)
+        wanted = (self._time(*words[:2]), self._time(*words[2:]))
+        return self._set_times(node, wanted, not words[1] == words[3] == _UTIME_NOW)
 
     def _time(self, seconds: int, nanoseconds: int) -> int | None:
         if nanoseconds == _UTIME_OMIT:
@@ -190,8 +188,14 @@ class Ownership:
     # ---- extended attributes: no file has any, and none can be given
 
     def _get(self, follow: bool, path: int, name: int, value: int, size: int) -> int:
-        self._attribute(name)
-        self._paths.existing(AT_FDCWD, path, follow=follow)
+        text = self._attribute(name)
+        node = self._paths.existing(AT_FDCWD, path, follow=follow).existing()
+        if (
+            text.startswith(b"user.")
+            and isinstance(node, Regular | Directory)
+            and not allows(node, self._files.owner, READ)
+        ):
+            raise CallError(Errno.EACCES)
         raise CallError(Errno.ENODATA)
 
     def fgetxattr(self, descriptor: int, name: int, value: int, size: int) -> int:
@@ -235,10 +239,11 @@ class Ownership:
         self._descriptors.get(descriptor)
         return 0
 
-    def _attribute(self, name: int) -> None:
+    def _attribute(self, name: int) -> bytes:
         text = self._guest.text(name, _XATTR_NAME_MAX + 1)
         if not 0 < len(text) <= _XATTR_NAME_MAX:
             raise CallError(Errno.ERANGE)
+        return text
 
     @staticmethod
     def _check_flags(flags: int) -> None:

@@ -30,7 +30,7 @@ class Paths:
 
     def at(
         self, directory: int, name: int, *, follow: bool = True, empty: bool = False,
-        resolve: int = 0,
+        naming: bool = False, resolve: int = 0,
     ) -> Found:  # fmt: skip
         """Where a path argument leads, the last name included if it exists.
 
@@ -39,6 +39,7 @@ class Paths:
             name: address of the path.
             follow: a link in the last place.
             empty: AT_EMPTY_PATH was given, so that no path means the descriptor itself.
+            naming: the last name is to be made or removed.
             resolve: RESOLVE bits of openat2(2).
 
         Raises:
@@ -59,10 +60,11 @@ class Paths:
             start = self.start(directory)
         try:
             return walk(
-                self.files.top, start, path, self.files.owner, follow=follow, resolve=resolve
-            )
+                self.files.top, start, path, self.files.owner, follow=follow, naming=naming,
+                resolve=resolve,
+            )  # fmt: skip
         except CallError as error:
-            raise self._missing(error) from error
+            raise self.missing_if(error) from error
 
     def existing(
         self, directory: int, name: int, *, follow: bool = True, empty: bool = False
@@ -72,13 +74,13 @@ class Paths:
         try:
             found.existing()
         except CallError as error:
-            raise self._missing(error) from error
+            raise self.missing_if(error) from error
         return found
 
     def new(self, directory: int, name: int) -> Found:
         """As `at`, for a name to be made: without a root, there is nowhere to make any."""
         try:
-            return self.at(directory, name, follow=False)
+            return self.at(directory, name, follow=False, naming=True)
         except CallError as error:
             if error.number is Errno.ENOENT and error.refused:
                 raise CallError(Errno.EROFS, refused=True) from error
@@ -113,5 +115,6 @@ class Paths:
         """ENOENT; counted as refused where there is no root that could have the name."""
         return CallError(Errno.ENOENT, refused=self.files.root is None)
 
-    def _missing(self, error: CallError) -> CallError:
+    def missing_if(self, error: CallError) -> CallError:
+        """The error, counted as `missing` where it is ENOENT."""
         return self.missing() if error.number is Errno.ENOENT else error

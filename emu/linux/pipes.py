@@ -1,14 +1,13 @@
-"""Pipes, counters, and the three streams whose other end is our caller."""
+"""Pipes, and the three streams whose other end is our caller."""
 
 import stat
 from collections.abc import Callable
 from weakref import ref
 
 from emu.linux.calls import CallError, Errno, RunEndedError
-from emu.linux.vfs.nodes import Attributes
+from emu.linux.vfs.nodes import Attributes, Node
 from emu.linux.vfs.open_files import (
     O_ACCMODE,
-    O_RDWR,
     O_WRONLY,
     POLLERR,
     POLLHUP,
@@ -25,9 +24,8 @@ KEPT = 16 << 20
 CAPACITY = 65536
 """Bytes that a pipe holds (pipe(7))."""
 PIPE_BUF = 4096
-PIPE_DEVICE, ANONYMOUS_DEVICE = 13, 14
-"""st_dev of pipes, and of counters and the like."""
-_COUNTER_MOST = (1 << 64) - 2
+PIPE_DEVICE = 13
+"""st_dev of pipes."""
 
 
 class StreamNode(VirtualNode):
@@ -74,17 +72,6 @@ class PipeNode(VirtualNode):
             self._pipe.writers += 1
             return PipeWriter(self, flags, self._pipe, self._broken)
         raise CallError(Errno.ENXIO)
-
-
-class AnonymousNode(VirtualNode):
-    """The inode of files that are only descriptors (anon_inode); it has no type."""
-
-    kind = 0
-
-
-def anonymous_node(owner: int, now: int) -> AnonymousNode:
-    """The inode of a counter and the like."""
-    return AnonymousNode(Attributes(1, ANONYMOUS_DEVICE, 0o600, owner, now, now, now), b"")
 
 
 class Stream(OpenFile):
@@ -146,19 +133,22 @@ class Output(Stream):
 class Pipe:
     """What lies between the two ends of pipe(2)."""
 
-    def __init__(self) -> None:
+    def __init__(self, readers: int = 1, writers: int = 1) -> None:
         self.data = bytearray()
-        self.readers = 1
-        self.writers = 1
+        self.readers = readers
+        self.writers = writers
         self.writes = 0
-        """How often something came: an edge for epoll(7)."""
+        self.reads = 0
+        """How often something came and went: the edges for epoll(7)."""
 
 
 class PipeReader(OpenFile):
     """The end to read from."""
 
-    def __init__(self, node: PipeNode, flags: int, pipe: Pipe) -> None:
-        super().__init__(node, flags, lambda: b"pipe:[%d]" % node.number)
+    def __init__(
+        self, node: Node, flags: int, pipe: Pipe, name: Callable[[], bytes] | None = None
+    ) -> None:
+        super().__init__(node, flags, name or (lambda: b"pipe:[%d]" % node.number))
         self._pipe = pipe
 
     def read(self, size: int) -> bytes:
@@ -174,6 +164,7 @@ class PipeReader(OpenFile):
             raise CallError(Errno.EAGAIN)
         part = bytes(data[:size])
         del data[:size]
+        self._pipe.reads += 1
         return part
 
     def ready(self) -> int:
@@ -187,8 +178,8 @@ class PipeReader(OpenFile):
         return len(self._pipe.data)
 
     def edges(self) -> int:
-        """One for each write."""
-        return self._pipe.writes
+        """One for each write, and one where no writer is left."""
+        return self._pipe.writes + (not self._pipe.writers)
 
     def released(self) -> None:
         """Writing fails from now on."""
@@ -203,9 +194,10 @@ class PipeWriter(OpenFile):
     """
 
     def __init__(
-        self, node: PipeNode, flags: int, pipe: Pipe, broken: Callable[[], None]
-    ) -> None:
-        super().__init__(node, flags, lambda: b"pipe:[%d]" % node.number)
+        self, node: Node, flags: int, pipe: Pipe, broken: Callable[[], None],
+        name: Callable[[], bytes] | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(node, flags, name or (lambda: b"pipe:[%d]" % node.number))
         self._pipe = pipe
         self._broken = broken
 
@@ -235,6 +227,10 @@ class PipeWriter(OpenFile):
         room = CAPACITY - len(self._pipe.data) >= PIPE_BUF
         return (POLLOUT | POLLWRNORM if room else 0) | (0 if self._pipe.readers else POLLERR)
 
+    def edges(self) -> int:
+        """One for each read, and one where no reader is left."""
+        return self._pipe.reads + (not self._pipe.readers)
+
     def waiting(self) -> int:
         """What is in the pipe."""
         return len(self._pipe.data)
@@ -242,59 +238,3 @@ class PipeWriter(OpenFile):
     def released(self) -> None:
         """Reading ends from now on."""
         self._pipe.writers -= 1
-
-
-class EventCounter(OpenFile):
-    """eventfd(2).
-
-    Args:
-        value: it starts with.
-        semaphore: a read takes one, not all.
-        byte_order: of the guest, in which the numbers are.
-    """
-
-    def __init__(
-        self, node: AnonymousNode, flags: int, value: int, semaphore: bool, byte_order: str
-    ) -> None:
-        super().__init__(node, flags | O_RDWR, lambda: b"anon_inode:[eventfd]")
-        self._value = value
-        self._edges = 0
-        self._semaphore = semaphore
-        self._order = byte_order
-
-    def read(self, size: int) -> bytes:
-        """The counter, which becomes 0; or 1 of it."""
-        if size < 8:
-            raise CallError(Errno.EINVAL)
-        if not self._value:
-            if self.waits:
-                raise RunEndedError(reason="read waits for ever: nobody else counts the eventfd up")
-            raise CallError(Errno.EAGAIN)
-        taken = 1 if self._semaphore else self._value
-        self._value -= taken
-        return taken.to_bytes(8, "little" if self._order == "little" else "big")
-
-    def write(self, data: bytes) -> int:
-        """Add a number."""
-        if len(data) < 8:
-            raise CallError(Errno.EINVAL)
-        added = int.from_bytes(data[:8], "little" if self._order == "little" else "big")
-        if added > _COUNTER_MOST:
-            raise CallError(Errno.EINVAL)
-        if self._value + added > _COUNTER_MOST:
-            if self.waits:
-                raise RunEndedError(reason="write waits for ever: nobody else reads the eventfd")
-            raise CallError(Errno.EAGAIN)
-        self._value += added
-        self._edges += 1
-        return 8
-
-    def edges(self) -> int:
-        """One for each number."""
-        return self._edges
-
-    def ready(self) -> int:
-        """Readable unless 0, writable unless full."""
-        return (POLLIN | POLLRDNORM if self._value else 0) | (
-            POLLOUT | POLLWRNORM if self._value < _COUNTER_MOST else 0
-        )

@@ -10,23 +10,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from arch.descriptor import Trap
 from emu.errors import MemoryFault
-from emu.linux.address_space import AddressSpace
 from emu.linux.calls import Errno, RunEndedError
-from emu.linux.clock import Clock, TimeCalls
+from emu.linux.clock import Clock
+from emu.linux.credentials import OWNER
 from emu.linux.faults import Fault, classify
-from emu.linux.files import Files
-from emu.linux.guest import Guest
 from emu.linux.handled import HandledInstructions
+from emu.linux.kernel import Kernel
 from emu.linux.mappings import Mappings, file_mappings
 from emu.linux.program import Program, ProgramFile
-from emu.linux.signals import Signals
-from emu.linux.syscalls import Syscalls
-from emu.linux.task import OWNER, PID, Task
-from emu.linux.vfs.devices import mount_devices
 from emu.linux.vfs.filesystem import FileSystem
-from emu.linux.waits import Waits
 from emu.machine.engine import Engine, EngineStop, StopKind
-from emu.machine.entry_stack import STACK_SIZE, build_stack
+from emu.machine.entry_stack import build_stack
 from emu.machine.loader import load, load_interpreter
 from emu.memory import Memory
 
@@ -98,44 +92,12 @@ class Process:
         self.finished = False
         self.after_call: Callable[[], None] | None = None
         """Called behind each system call: a guest in a loop of calls is hard to stop else."""
-        guest = Guest(memory, self._arch.byte_order, engine)
-        self._guest = guest
-        self.filesystem = FileSystem(program.root, OWNER, lambda: self.clock.realtime)
-        """The tree of files that the guest sees."""
-        mount_devices(self.filesystem, seed)
-        self._signals = Signals(guest, PID, lambda name: self._syscalls.note(name))
-        self._files = Files(
-            guest, self._arch, self.filesystem, self.clock, stdin, self._signals.broken_pipe
+        self.kernel = Kernel(
+            engine, memory, program, self.loaded, self.stack, self.mappings, self.clock, stdin, seed
         )
-        self._syscalls = Syscalls(
-            self._arch.syscalls,
-            (
-                AddressSpace(
-                    guest, self._arch.layout, self.loaded.brk, (self.stack.low, self.stack.high),
-                    self.mappings, self._files.to_map,
-                ).calls(),
-                self._files.calls(),
-                Waits(guest, self._files.find, self.clock).calls(),
-                self._signals.calls(),
-                TimeCalls(guest, self.clock).calls(),
-                self._task(guest, program.name.rpartition(b"/")[2], seed).calls(),
-            ),
-        )
+        """What answers its system calls."""
+        self._syscalls = self.kernel.syscalls
         engine.hook_syscalls(self._on_call)
-
-    def _task(self, guest: Guest, name: bytes, seed: int) -> Task:
-        convention, engine = self._arch.syscall, self.engine
-        segments: dict[
-            int, tuple[Callable[[int], None] | None, Callable[[], int] | None]
-        ] = {}
-        for operation, register in convention.segment_set.items():
-            segments[operation] = (_writer(engine, register), None)
-        for operation, register in convention.segment_get.items():
-            segments[operation] = (None, _reader(engine, register))
-        return Task(
-            guest, self.clock, self._arch.name, name, seed, STACK_SIZE, segments,
-            self._arch.layout.user_end,
-        )  # fmt: skip
 
     @property
     def dynamic(self) -> bool:
@@ -145,19 +107,24 @@ class Process:
     # ---- what a report asks for
 
     @property
+    def filesystem(self) -> FileSystem:
+        """The tree of files that the guest sees."""
+        return self.kernel.filesystem
+
+    @property
     def stdout(self) -> bytes:
         """What it wrote to its standard output, at most 16 MiB."""
-        return bytes(self._files.stdout.kept)
+        return bytes(self.kernel.files.stdout.kept)
 
     @property
     def stderr(self) -> bytes:
         """What it wrote to its standard error, at most 16 MiB."""
-        return bytes(self._files.stderr.kept)
+        return bytes(self.kernel.files.stderr.kept)
 
     @property
     def dropped(self) -> int:
         """Bytes of output beyond those kept."""
-        return self._files.stdout.dropped + self._files.stderr.dropped
+        return self.kernel.files.stdout.dropped + self.kernel.files.stderr.dropped
 
     @property
     def unsupported(self) -> Counter[str]:
@@ -195,7 +162,9 @@ class Process:
         if isinstance(end, Trap):
             fault = Fault(end.signal, self.engine.pc, None, end.reason)
         else:
-            fault = classify(self.engine, end or stop, (self.stack.low, self.stack.high))
+            fault = classify(
+                self.engine, end or stop, (self.stack.low, self.stack.high), self.mappings
+            )
         self.last_fault = fault
         self._end(RunEndedError(signal=fault.signal, reason=fault.reason))
         return fault
@@ -248,11 +217,3 @@ class Process:
 def _bytes(text: str | bytes) -> bytes:
     """As the host's command line gives it: undecodable bytes come back as they were."""
     return text if isinstance(text, bytes) else text.encode("utf-8", "surrogateescape")
-
-
-def _writer(engine: Engine, register: int) -> Callable[[int], None]:
-    return lambda value: engine.write(register, value)
-
-
-def _reader(engine: Engine, register: int) -> Callable[[], int]:
-    return lambda: engine.read(register)

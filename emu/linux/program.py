@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from emu.errors import ImageError, UnwindlabError, UsageError
 from emu.image import MAGIC, Image, load_image, parse_image, read_file
 from emu.linux.calls import CallError, Errno
-from emu.linux.task import OWNER
+from emu.linux.credentials import OWNER
 from emu.linux.vfs.filesystem import FileSystem
 from emu.linux.vfs.host import HostRoot
 from emu.linux.vfs.nodes import Node, Regular
@@ -30,6 +30,11 @@ class ProgramFile:
     path: bytes
     image: Image
     number: int = 0
+
+    content = None
+    """Nothing changes it."""
+    in_memory = False
+    device = 0
 
     @property
     def size(self) -> int:

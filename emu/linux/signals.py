@@ -15,7 +15,7 @@ NAMES = (
     "SIGCONT", "SIGSTOP", "SIGTSTP", "SIGTTIN", "SIGTTOU", "SIGURG", "SIGXCPU", "SIGXFSZ",
     "SIGVTALRM", "SIGPROF", "SIGWINCH", "SIGIO", "SIGPWR", "SIGSYS",
 )  # fmt: skip
-SIGKILL, SIGPIPE, SIGSTOP, LAST = 9, 13, 19, 64
+SIGKILL, SIGPIPE, SIGSTOP, SIGXFSZ, LAST = 9, 13, 19, 25, 64
 _IGNORED = frozenset((17, 18, 23, 28))
 """SIGCHLD, SIGCONT, SIGURG, SIGWINCH: the default is to do nothing."""
 _STOPPING = frozenset((19, 20, 21, 22))
@@ -69,6 +69,26 @@ class Signals:
             "tkill": (2, self.tkill),
             "tgkill": (3, self.tgkill),
         }
+
+    @property
+    def mask(self) -> int:
+        """Signals that are blocked."""
+        return self._mask
+
+    @property
+    def pending(self) -> int:
+        """Signals that have come and are blocked."""
+        return self._pending
+
+    @property
+    def ignored(self) -> int:
+        """Signals that the process ignores."""
+        return sum(1 << n - 1 for n, action in self._actions.items() if action[0] == SIG_IGN)
+
+    @property
+    def caught(self) -> int:
+        """Signals that have a handler."""
+        return sum(1 << n - 1 for n, action in self._actions.items() if action[0] > SIG_IGN)
 
     def rt_sigaction(self, signal: int, action: int, old: int, size: int) -> int:
         """rt_sigaction(2)."""
@@ -174,6 +194,10 @@ class Signals:
     def broken_pipe(self) -> None:
         """SIGPIPE, from a write that nobody can read (pipe(7))."""
         self._send(SIGPIPE)
+
+    def file_too_large(self) -> None:
+        """SIGXFSZ, from a file that would grow beyond its limit (setrlimit(2))."""
+        self._send(SIGXFSZ)
 
     def _send(self, signal: int) -> int:
         if not 0 <= signal <= LAST:

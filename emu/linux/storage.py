@@ -3,16 +3,20 @@
 There is no disk, so what only asks for safety has nothing to do.
 """
 
+import stat
+
 from emu.linux.calls import CallError, CallTable, Errno, int32, int64
 from emu.linux.descriptors import Descriptors
 from emu.linux.paths import AT_FDCWD, Paths
 from emu.linux.transfers import for_reading
-from emu.linux.vfs.content import LARGEST
+from emu.linux.vfs.filesystem import MEMORY_DEVICE
 from emu.linux.vfs.nodes import Directory, Node, Regular
 from emu.linux.vfs.open_files import OpenFile, RegularFile
 from emu.linux.vfs.walk import WRITE, allows
 
 _KEEP_SIZE, _PUNCH_HOLE, _ZERO_RANGE = 1, 2, 0x10
+_KNOWN_MODES = 0xFF
+"""FALLOC_FL_MODE_MASK and FALLOC_FL_KEEP_SIZE."""
 _MODES = (0, _KEEP_SIZE, _PUNCH_HOLE | _KEEP_SIZE, _ZERO_RANGE, _ZERO_RANGE | _KEEP_SIZE)
 _LAST_ADVICE = 7
 """POSIX_FADV_NOREUSE; which number it and DONTNEED have, machines see differently."""
@@ -82,15 +86,21 @@ class Storage:
         file = self._descriptors.get(descriptor)
         if int64(offset) < 0 or int64(size) <= 0:
             raise CallError(Errno.EINVAL)
-        if mode not in _MODES:
+        if mode & ~_KNOWN_MODES or (mode & _PUNCH_HOLE and not mode & _KEEP_SIZE):
             raise CallError(Errno.EOPNOTSUPP)
         if not file.writable:
             raise CallError(Errno.EBADF)
         if not isinstance(file, RegularFile):
-            raise CallError(Errno.ENODEV if file.seekable else Errno.ESPIPE)
-        if offset + size > LARGEST:
-            raise CallError(Errno.EFBIG)
+            raise CallError(
+                Errno.ESPIPE if stat.S_ISFIFO(file.node.mode)
+                else Errno.EISDIR if stat.S_ISDIR(file.node.mode) else Errno.ENODEV
+            )  # fmt: skip
         content = file.file.content
+        if offset + size > content.largest:
+            raise CallError(Errno.EFBIG)
+        in_memory = file.node.device == MEMORY_DEVICE
+        if mode not in _MODES or (mode & _ZERO_RANGE and in_memory):
+            raise CallError(Errno.EOPNOTSUPP)
         if mode & _PUNCH_HOLE or mode & _ZERO_RANGE:
             content.clear(offset, size)
         elif not content.has_room(offset, size):
@@ -123,7 +133,7 @@ class Storage:
     def fadvise64(self, descriptor: int, offset: int, size: int, advice: int) -> int:
         """posix_fadvise(2)."""
         file = self._descriptors.get(descriptor)
-        if not file.seekable:
+        if stat.S_ISFIFO(file.node.mode):
             raise CallError(Errno.ESPIPE)
         if int64(size) < 0 or not 0 <= int32(advice) <= _LAST_ADVICE:
             raise CallError(Errno.EINVAL)

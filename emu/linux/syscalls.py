@@ -32,6 +32,10 @@ class Syscalls:
         """There is an implementation of that name."""
         return name in self._table
 
+    def implementations(self) -> CallTable:
+        """All of them: name -> (number of arguments, implementation)."""
+        return dict(self._table)
+
     def note(self, name: str) -> None:
         """Count something that is not supported."""
         self.unsupported[name] += 1

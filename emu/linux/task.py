@@ -1,24 +1,17 @@
-"""System calls about the process itself: ids, limits, the machine, futexes, randomness."""
+"""System calls about the process itself: its end, its thread, the machine, randomness."""
 
 from collections.abc import Callable, Mapping
 from random import Random
 
 from emu.linux.calls import CallError, CallTable, Errno, RunEndedError, int32
 from emu.linux.clock import SECOND, Clock, TimeCalls
+from emu.linux.credentials import PID
 from emu.linux.guest import Guest
-
-PID = 1000
-PARENT = 1
-OWNER = 1000
-"""User and group of the process."""
 
 UTSNAME = 65
 """Bytes of each of the six strings of struct utsname."""
 RELEASE, VERSION = b"6.12.0", b"#1 SMP"
-
-INFINITY = (1 << 64) - 1
-_LIMITS = 16
-_STACK, _CORE, _FILES = 3, 4, 7
+HOST_NAME = b"unwindlab"
 
 _FUTEX_WAIT, _FUTEX_WAKE, _FUTEX_REQUEUE, _FUTEX_CMP_REQUEUE, _FUTEX_WAKE_OP = 0, 1, 3, 4, 5
 _FUTEX_WAIT_BITSET, _FUTEX_WAKE_BITSET = 9, 10
@@ -43,13 +36,12 @@ class Task:
         machine: as uname(2) shows it.
         name: of the thread, at most 15 bytes.
         seed: of all randomness.
-        stack_size: bytes, for RLIMIT_STACK.
         segments: arch_prctl(2) operation -> (write, read) of a segment base, either None.
         user_end: first address beyond user space.
     """
 
     def __init__(
-        self, guest: Guest, clock: Clock, machine: str, name: bytes, seed: int, stack_size: int,
+        self, guest: Guest, clock: Clock, machine: str, name: bytes, seed: int,
         segments: Mapping[int, tuple[Callable[[int], None] | None, Callable[[], int] | None]],
         user_end: int,
     ) -> None:  # fmt: skip
@@ -61,61 +53,33 @@ class Task:
         self._random = Random(f"getrandom {seed}")
         self._segments = segments
         self._user_end = user_end
-        self._limits: dict[int, tuple[int, int]] = {
-            _STACK: (stack_size, INFINITY), _CORE: (0, INFINITY), _FILES: (1024, 4096),
-        }  # fmt: skip
 
     def calls(self) -> CallTable:
         """Name -> (number of arguments, implementation)."""
         table: CallTable = {
             "exit": (1, self.exit), "exit_group": (1, self.exit),
-            "getpgid": (1, self.of_this_process), "getsid": (1, self.of_this_process),
-            "getresuid": (3, self.three_ids), "getresgid": (3, self.three_ids),
-            "getgroups": (2, self.getgroups),
             "set_tid_address": (1, self.set_tid_address),
             "set_robust_list": (2, self.set_robust_list), "rseq": (4, self.rseq),
             "uname": (1, self.uname), "sysinfo": (1, self.sysinfo),
-            "getrlimit": (2, self.getrlimit), "setrlimit": (2, self.setrlimit),
-            "prlimit64": (4, self.prlimit64),
-            "sched_yield": (0, self.sched_yield), "getcpu": (2, self.getcpu),
-            "sched_getaffinity": (3, self.sched_getaffinity),
-            "sched_setaffinity": (3, self.sched_setaffinity),
             "futex": (6, self.futex), "getrandom": (3, self.getrandom),
             "prctl": (5, self.prctl), "personality": (1, self.personality),
         }  # fmt: skip
-        constants = {
-            "getpid": PID, "gettid": PID, "getppid": PARENT, "getpgrp": PID,
-            "getuid": OWNER, "geteuid": OWNER, "getgid": OWNER, "getegid": OWNER,
-        }  # fmt: skip
-        for name, value in constants.items():
-            table[name] = (0, lambda value=value: value)
         if self._segments:
             table["arch_prctl"] = (2, self.arch_prctl)
         return table
 
+    @property
+    def name(self) -> bytes:
+        """Of the thread."""
+        return self._name
+
+    def rename(self, name: bytes) -> None:
+        """Set the name, cut to 15 bytes."""
+        self._name = name[: _TASK_NAME - 1]
+
     def exit(self, status: int) -> int:
         """exit(2) and exit_group(2), the same for one thread."""
         raise RunEndedError(status=status & 0xFF)
-
-    # ---- ids
-
-    def of_this_process(self, pid: int) -> int:
-        """getpgid(2), getsid(2)."""
-        if int32(pid) not in (0, PID):
-            raise CallError(Errno.ESRCH)
-        return PID
-
-    def three_ids(self, real: int, effective: int, saved: int) -> int:
-        """getresuid(2), getresgid(2)."""
-        for address in (real, effective, saved):
-            self._guest.store(address, "I", OWNER)
-        return 0
-
-    def getgroups(self, count: int, result: int) -> int:
-        """getgroups(2): no further groups."""
-        if int32(count) < 0:
-            raise CallError(Errno.EINVAL)
-        return 0
 
     def set_tid_address(self, address: int) -> int:
         """set_tid_address(2): no one waits for the end of the only thread."""
@@ -131,11 +95,11 @@ class Task:
         """rseq(2): refused by design, as by a kernel built without it."""
         raise CallError(Errno.ENOSYS, refused=True)
 
-    # ---- the machine and its limits
+    # ---- the machine
 
     def uname(self, result: int) -> int:
         """uname(2)."""
-        strings = (b"Linux", b"unwindlab", RELEASE, VERSION, self._machine, b"(none)")
+        strings = (b"Linux", HOST_NAME, RELEASE, VERSION, self._machine, b"(none)")
         self._guest.write(result, b"".join(text.ljust(UTSNAME, b"\0") for text in strings))
         return 0
 
@@ -147,63 +111,6 @@ class Task:
             result, "q3QQQ4QH6xQQI4x", self._clock.monotonic // SECOND, 0, 0, 0, memory.limit, free,
             0, 0, 0, 0, 1, 0, 0, 1,
         )  # fmt: skip
-        return 0
-
-    def getrlimit(self, resource: int, result: int) -> int:
-        """getrlimit(2)."""
-        return self.prlimit64(0, resource, 0, result)
-
-    def setrlimit(self, resource: int, new: int) -> int:
-        """setrlimit(2)."""
-        return self.prlimit64(0, resource, new, 0)
-
-    def prlimit64(self, pid: int, resource: int, new: int, old: int) -> int:
-        """prlimit(2): limits are remembered and not enforced."""
-        resource &= 0xFFFF_FFFF
-        if int32(pid) not in (0, PID):
-            raise CallError(Errno.ESRCH)
-        if resource >= _LIMITS:
-            raise CallError(Errno.EINVAL)
-        before = self._limits.get(resource, (INFINITY, INFINITY))
-        if new:
-            soft, hard = self._guest.unpack("QQ", new)
-            if soft > hard:
-                raise CallError(Errno.EINVAL)
-            if hard > before[1]:
-                raise CallError(Errno.EPERM)
-            self._limits[resource] = (soft, hard)
-        if old:
-            self._guest.store(old, "QQ", *before)
-        return 0
-
-    # ---- scheduling: one CPU, one thread
-
-    def sched_yield(self) -> int:
-        """sched_yield(2)."""
-        return 0
-
-    def getcpu(self, cpu: int, node: int) -> int:
-        """getcpu(2)."""
-        for address in (cpu, node):
-            if address:
-                self._guest.store(address, "I", 0)
-        return 0
-
-    def sched_getaffinity(self, pid: int, size: int, mask: int) -> int:
-        """sched_getaffinity(2): CPU 0; the result is the number of bytes written."""
-        if int32(pid) not in (0, PID):
-            raise CallError(Errno.ESRCH)
-        if size & 0xFFFF_FFFF < 8 or size & 7:
-            raise CallError(Errno.EINVAL)
-        self._guest.store(mask, "Q", 1)
-        return 8
-
-    def sched_setaffinity(self, pid: int, size: int, mask: int) -> int:
-        """sched_setaffinity(2): CPU 0 must be among them."""
-        if int32(pid) not in (0, PID):
-            raise CallError(Errno.ESRCH)
-        if size < 8 or not self._guest.unpack("Q", mask)[0] & 1:
-            raise CallError(Errno.EINVAL)
         return 0
 
     def futex(
@@ -249,8 +156,7 @@ class Task:
         """prctl(2): names, and what a C library asks at start."""
         option = int32(option)
         if option == _PR_SET_NAME:
-            text = self._guest.text(first, _TASK_NAME)
-            self._name = text[: _TASK_NAME - 1]
+            self.rename(self._guest.text(first, _TASK_NAME))
             return 0
         if option == _PR_GET_NAME:
             self._guest.write(first, self._name.ljust(_TASK_NAME, b"\0"))

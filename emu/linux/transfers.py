@@ -89,61 +89,62 @@ class Transfers:
     def readv(self, descriptor: int, address: int, count: int) -> int:
         """readv(2)."""
         file = for_reading(self._descriptors, descriptor)
-        return self._read(file, file, self._guest.parts(address, count))
+        return self._read_parts(file, file, address, count, 0)
 
     def writev(self, descriptor: int, address: int, count: int) -> int:
         """writev(2)."""
         file = for_writing(self._descriptors, descriptor)
-        return self._write(file, self._guest.parts(address, count))
+        return self._write_parts(file, file, address, count, 0)
 
     def pread64(self, descriptor: int, address: int, size: int, offset: int) -> int:
         """pread(2)."""
         file, place = self._place(descriptor, offset)
         _refuse(not file.readable)
+        _check_end(offset, size)
         return self._read(file, place, [(address, _count(size))])
 
     def pwrite64(self, descriptor: int, address: int, size: int, offset: int) -> int:
         """pwrite(2)."""
         file, place = self._place(descriptor, offset)
         _refuse(not file.writable)
+        _check_end(offset, size)
         return self._write(place, [(address, _count(size))])
 
     def preadv(self, descriptor: int, address: int, count: int, offset: int) -> int:
         """preadv(2): a long holds the whole offset."""
-        file, place = self._place(descriptor, offset)
-        _refuse(not file.readable)
-        return self._read(file, place, self._guest.parts(address, count))
+        return self.preadv2(descriptor, address, count, offset, 0, 0, current=False)
 
     def pwritev(self, descriptor: int, address: int, count: int, offset: int) -> int:
         """pwritev(2)."""
-        file, place = self._place(descriptor, offset)
-        _refuse(not file.writable)
-        return self._write(place, self._guest.parts(address, count))
+        return self.pwritev2(descriptor, address, count, offset, 0, 0, current=False)
 
     def preadv2(
-        self, descriptor: int, address: int, count: int, offset: int, high: int, flags: int
-    ) -> int:
-        """preadv2(2); offset -1 is the position."""
-        _check_flags(flags & ~_RWF_APPEND | (flags & _RWF_APPEND) << 8)
-        if int64(offset) == -1:
-            return self.readv(descriptor, address, count)
-        return self.preadv(descriptor, address, count, offset)
+        self, descriptor: int, address: int, count: int, offset: int, high: int, flags: int,
+        *, current: bool = True,
+    ) -> int:  # fmt: skip
+        """preadv2(2); offset -1 is the position, if that is `current`ly wanted."""
+        if current and int64(offset) == -1:
+            file = for_reading(self._descriptors, descriptor)
+            source: Bytes = file
+        else:
+            file, source = self._place(descriptor, offset)
+            _refuse(not file.readable)
+            _check_end(offset, sum(size for _, size in self._guest.parts(address, count)))
+        return self._read_parts(file, source, address, count, flags)
 
     def pwritev2(
-        self, descriptor: int, address: int, count: int, offset: int, high: int, flags: int
-    ) -> int:
+        self, descriptor: int, address: int, count: int, offset: int, high: int, flags: int,
+        *, current: bool = True,
+    ) -> int:  # fmt: skip
         """pwritev2(2)."""
-        _check_flags(flags)
-        file = for_writing(self._descriptors, descriptor)
-        before = file.flags
-        if flags & _RWF_APPEND:
-            file.flags |= O_APPEND
-        try:
-            if int64(offset) == -1:
-                return self.writev(descriptor, address, count)
-            return self.pwritev(descriptor, address, count, offset)
-        finally:
-            file.flags = before
+        if current and int64(offset) == -1:
+            file = for_writing(self._descriptors, descriptor)
+            target: Bytes = file
+        else:
+            file, target = self._place(descriptor, offset)
+            _refuse(not file.writable)
+            _check_end(offset, sum(size for _, size in self._guest.parts(address, count)))
+        return self._write_parts(file, target, address, count, flags)
 
     def lseek(self, descriptor: int, offset: int, whence: int) -> int:
         """lseek(2)."""
@@ -160,13 +161,41 @@ class Transfers:
         file = self._descriptors.get(descriptor)
         return file, Place(file, offset)
 
+    def _read_parts(
+        self, file: OpenFile, source: Bytes, address: int, count: int, flags: int
+    ) -> int:
+        """A file is not even asked for nothing (vfs_readv)."""
+        parts = self._parts(file, address, count, flags)
+        return self._read(file, source, parts) if parts else 0
+
+    def _write_parts(
+        self, file: OpenFile, target: Bytes, address: int, count: int, flags: int
+    ) -> int:
+        parts = self._parts(file, address, count, flags)
+        before = file.flags
+        if flags & _RWF_APPEND:
+            file.flags |= O_APPEND
+        try:
+            return self._write(target, parts) if parts else 0
+        finally:
+            file.flags = before
+
+    def _parts(self, file: OpenFile, address: int, count: int, flags: int) -> _PARTS:
+        """Those that are not empty."""
+        found = [part for part in self._guest.parts(address, count) if part[1]]
+        if not file.transfers:
+            raise CallError(Errno.EINVAL)
+        if found:
+            _check_flags(flags)
+        return found
+
     def _read(self, file: OpenFile, source: Bytes, parts: _PARTS) -> int:
         """Fill the parts in turn; EFAULT only if nothing was read, and never a second wait."""
         done = 0
         for address, size in parts or [(0, 0)]:
             left = min(size, MAX_RW - done)
             while left or not done:
-                if done and not file.seekable and not file.ready() & POLLIN:
+                if done and file.pollable and not file.ready() & POLLIN:
                     return done
                 room = self._guest.writable_part(address, min(left, PART))
                 if left and not room:
@@ -242,6 +271,12 @@ def _count(size: int) -> int:
     if int64(size) < 0:
         raise CallError(Errno.EINVAL)
     return size
+
+
+def _check_end(offset: int, size: int) -> None:
+    """The last byte has a position (rw_verify_area)."""
+    if offset + size >> 63:
+        raise CallError(Errno.EINVAL)
 
 
 def _check_flags(flags: int) -> None:

@@ -10,6 +10,7 @@ from emu.linux.calls import CallError, CallTable, Errno, RunEndedError, int32
 from emu.linux.clock import SECOND, Clock, TimeCalls
 from emu.linux.guest import Guest
 from emu.linux.vfs.open_files import (
+    POLLERR,
     POLLHUP,
     POLLIN,
     POLLNVAL,
@@ -23,7 +24,7 @@ _MICROSECOND = 1000
 OPEN_MAX = 1024
 _SIGNAL_SET = 8
 """Bytes of a signal set."""
-_READY = (POLLIN | POLLRDNORM | POLLHUP, POLLOUT | POLLWRNORM, 0)
+_READY = (POLLIN | POLLRDNORM | POLLHUP | POLLERR, POLLOUT | POLLWRNORM | POLLERR, 0)
 """What counts for the sets to read, to write, and of exceptions; pipes have none of these."""
 
 
@@ -74,7 +75,7 @@ class Waits:
             answer = 0
             if descriptor >= 0:
                 file = self._find(descriptor)
-                answer = file.ready() & (wanted | POLLHUP) if file else POLLNVAL
+                answer = file.ready() & (wanted | POLLERR | POLLHUP) if file else POLLNVAL
             self._guest.store(place + 6, "h", answer)
             found += bool(answer)
         if not found:

@@ -49,11 +49,9 @@ def _search(handle: int, values: Mapping[int, int]) -> dict[int, int]:
         if candidate < _BLOCK or candidate >> 47:
             continue
         block = _peek(candidate, _BLOCK)
-        places = {dwarf: block.find(_word(value)) for dwarf, value in values.items()}
-        if min(places.values()) >= 0 and all(
-            block.count(_word(value)) == 1 for value in values.values()
-        ):
-            return {dwarf: candidate + place for dwarf, place in places.items()}
+        # Nearly all candidates lack the first value already.
+        if all(block.count(_word(value)) == 1 for value in values.values()):
+            return {d: candidate + block.find(_word(value)) for d, value in values.items()}
     return {}
 
 

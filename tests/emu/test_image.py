@@ -200,6 +200,13 @@ def test_interpreter_and_build_id() -> None:
     assert [segment.kind for segment in image.segments] == [3, 4]
 
 
+def test_debug_file_has_no_interpreter() -> None:
+    """A separate debug file keeps the program header, and a section without contents."""
+    sections = [ElfSection(".interp", 8, flags=2, size=11)]
+    segments = [(3, 4, 0x1000, 0x1B10, 0, 11)]
+    assert parse_image("file", ElfFile(sections, segments=segments).write()).interp is None
+
+
 def test_note_that_overruns() -> None:
     """A note larger than its segment is no build id and no error."""
     note = struct.pack("<III", 4, 1 << 31, 3) + b"GNU\0" + bytes(8)

@@ -1,71 +1,22 @@
 """The bytes of regular files: those of the host's file, and above them pages in memory.
 
 Only what was written takes memory, and all of it together is bounded. A read of what
-was never written comes from the host's file, or is zeros.
+was never written comes from the host's file, or is zeros. Pages that the guest has mapped
+for sharing lie in the frames that its mappings show, so that both are always the same.
 """
 
+from collections.abc import Callable
 from typing import Protocol
 
+from emu.frames import Frames
 from emu.linux.calls import CallError, Errno
+from emu.linux.vfs.budget import Budget, Share
 
 PAGE = 4096
 LARGEST = ((1 << 32) - 1) * PAGE
 """Most bytes of a file (ext4 with blocks of 4 KiB: s_maxbytes)."""
 WHOLE = 1 << 30
 """Most bytes of a file that is wanted as a whole."""
-
-
-class Budget:
-    """Memory and number of all files that exist in memory only.
-
-    Args:
-        size: bytes.
-        nodes: inodes.
-    """
-
-    def __init__(self, size: int, nodes: int) -> None:
-        self.size = size
-        self.nodes = nodes
-        self.used = 0
-        self.used_nodes = 0
-
-
-class Share:
-    """What one file takes of a budget; given back when nobody holds the file any more.
-
-    Args:
-        budget: of the file system.
-        nodes: 1 for a new inode.
-
-    Raises:
-        CallError: ENOSPC.
-    """
-
-    def __init__(self, budget: Budget, nodes: int = 0) -> None:
-        self._budget = budget
-        self._size = 0
-        self._nodes = 0
-        if budget.used_nodes + nodes > budget.nodes:
-            raise CallError(Errno.ENOSPC)
-        self._nodes = nodes
-        budget.used_nodes += nodes
-
-    def take(self, size: int) -> bool:
-        """Take that many bytes more; False: they are not left. Negative: give back."""
-        if size > 0 and self._budget.used + size > self._budget.size:
-            return False
-        self._budget.used += size
-        self._size += size
-        return True
-
-    @property
-    def left(self) -> int:
-        """Bytes that nobody has taken."""
-        return self._budget.size - self._budget.used
-
-    def __del__(self) -> None:
-        self._budget.used -= self._size
-        self._budget.used_nodes -= self._nodes
 
 
 class Source(Protocol):
@@ -99,14 +50,25 @@ class Content:
         budget: what pages in memory count against.
         source: the bytes to begin with, or None.
         size: of the source, in bytes.
+        largest: the most bytes that it can have.
     """
 
-    def __init__(self, budget: Budget, source: Source | None = None, size: int = 0) -> None:
+    def __init__(
+        self, budget: Budget, source: Source | None = None, size: int = 0, largest: int = LARGEST
+    ) -> None:
         self.size = size
         """Bytes, holes included."""
+        self.largest = largest
+        self._budget = budget
         self._share = Share(budget)
         self._source = source
-        self._pages: dict[int, bytearray] = {}
+        self._pages: dict[int, bytearray | memoryview] = {}
+        self._frames: Frames | None = None
+        self._lent: list[tuple[int, int]] = []
+        # Where in the buffer of frames a page is; such a page stays until the file goes.
+        self._places: dict[int, int] = {}
+        self.resized: Callable[[Content, int], None] | None = None
+        """Told behind each change of the size, with the old one: for who has mapped the file."""
         # Where the source shows through: ascending ranges of bytes.
         self._shown: list[tuple[int, int]] = [(0, size)] if source and size else []
 
@@ -151,10 +113,11 @@ class Content:
         Raises:
             CallError: EFBIG, ENOSPC: none could be stored.
         """
-        if data and offset >= LARGEST:
-            raise CallError(Errno.EFBIG)
+        if not data:
+            return 0
+        self._check_growth(offset + 1)
         done = 0
-        wanted = min(len(data), LARGEST - offset)
+        wanted = min(len(data), min(self.largest, self._budget.largest()) - offset)
         while done < wanted:
             page, inside = divmod(offset + done, PAGE)
             part = min(wanted - done, PAGE - inside)
@@ -163,18 +126,27 @@ class Content:
                 break
             own[inside : inside + part] = data[done : done + part]
             done += part
-        if wanted and not done:
+        if not done:
             raise CallError(Errno.ENOSPC)
-        self.size = max(self.size, offset + done)
+        if offset + done > self.size:
+            self._set_size(offset + done, offset)
         return done
 
     def resize(self, size: int) -> None:
         """ftruncate(2): cut, or append a hole. CallError(EFBIG)."""
-        if size > LARGEST:
-            raise CallError(Errno.EFBIG)
+        if size > self.size:
+            self._check_growth(size)
         if size < self.size:
             self._drop(size, self.size)
-        self.size = size
+        self._set_size(size, size)
+
+    def _check_growth(self, size: int) -> None:
+        """The file may have that many bytes (generic_write_checks, inode_newsize_ok)."""
+        if size > self._budget.largest():
+            self._budget.exceeded()
+            raise CallError(Errno.EFBIG)
+        if size > self.largest:
+            raise CallError(Errno.EFBIG)
 
     def clear(self, offset: int, size: int) -> None:
         """fallocate(2), FALLOC_FL_PUNCH_HOLE: the range reads as zeros, its size stays."""
@@ -215,7 +187,63 @@ class Content:
             offset = -(-end // PAGE) * PAGE
         return self.size
 
-    def _own(self, page: int) -> bytearray | None:
+    def share(self, offset: int, size: int, frames: Frames) -> list[tuple[int, int]]:
+        """Move whole pages into frames; (place in the buffer, bytes) of each contiguous part.
+
+        Raises:
+            CallError: ENOMEM, and nothing is moved.
+        """
+        first, last = offset // PAGE, (offset + size) // PAGE
+        missing = [page for page in range(first, last) if page not in self._places]
+        if not self._share.take(PAGE * sum(page not in self._pages for page in missing)):
+            raise CallError(Errno.ENOMEM)
+        self._frames = frames
+        start = 0
+        for index, page in enumerate(missing):
+            if index + 1 == len(missing) or missing[index + 1] != page + 1:
+                self._move(missing[start : index + 1], frames)
+                start = index + 1
+        parts: list[tuple[int, int]] = []
+        for page in range(first, last):
+            place = self._places[page]
+            if parts and sum(parts[-1]) == place:
+                parts[-1] = (parts[-1][0], parts[-1][1] + PAGE)
+            else:
+                parts.append((place, PAGE))
+        return parts
+
+    def _move(self, pages: list[int], frames: Frames) -> None:
+        """Put consecutive pages into frames of their own."""
+        place = frames.lend(PAGE * len(pages))
+        self._lent.append((place, PAGE * len(pages)))
+        for page in pages:
+            own = self._pages.get(page) or self._below(page * PAGE, (page + 1) * PAGE)
+            view = self._pages[page] = frames.view(place, PAGE)
+            if any(own):
+                view[:] = own
+            self._places[page] = place
+            place += PAGE
+
+    def _set_size(self, size: int, written: int) -> None:
+        """The file ends elsewhere; what a mapping left between its end and `written` is zeros."""
+        old = self.size
+        page, inside = divmod(old, PAGE)
+        if size > old and page in self._places:
+            end = min(PAGE, written - page * PAGE)
+            if inside < end:
+                self._pages[page][inside:end] = bytes(end - inside)
+        self.size = size
+        if self.resized is not None and size != old:
+            self.resized(self, old)
+
+    def __del__(self) -> None:
+        # A mapping holds its file, so none shows these frames any more.
+        self._pages.clear()
+        if self._frames is not None:
+            for place, size in self._lent:
+                self._frames.take_back(place, size)
+
+    def _own(self, page: int) -> bytearray | memoryview | None:
         """The page in memory, made from what lies below; None: no memory is left."""
         own = self._pages.get(page)
         if own is None:
@@ -255,8 +283,11 @@ class Content:
         else:
             gone = [page for page in self._pages if page in whole]
         for page in gone:
-            del self._pages[page]
-        self._share.take(-PAGE * len(gone))
+            if page in self._places:
+                self._pages[page][:] = bytes(PAGE)
+            else:
+                del self._pages[page]
+                self._share.take(-PAGE)
         self._shown = [
             part
             for low, high in self._shown

@@ -5,12 +5,13 @@ memory; the host's files are only ever read. Without a root the top takes no cha
 """
 
 import itertools
-import stat
 from collections.abc import Callable
 
 from emu.linux.calls import CallError, Errno
-from emu.linux.vfs.content import Budget, Content, Share
-from emu.linux.vfs.host import HostPath, HostRoot
+from emu.linux.vfs.budget import Budget, Share
+from emu.linux.vfs.content import LARGEST, Content
+from emu.linux.vfs.host import HostRoot
+from emu.linux.vfs.host_tree import HostTree, child
 from emu.linux.vfs.nodes import (
     LINK_MAX,
     Attributes,
@@ -20,16 +21,17 @@ from emu.linux.vfs.nodes import (
     Regular,
     Special,
 )
+from emu.linux.vfs.places import Places
 from emu.linux.vfs.walk import SEARCH, WRITE, Found, allows, walk
 
 ROOT_DEVICE, MEMORY_DEVICE = 0x801, 0x19
 """st_dev of the tree, and of files without a name (memfd_create(2))."""
 RENAME_NOREPLACE, RENAME_EXCHANGE = 1, 2
 
+_IN_MEMORY = (1 << 63) - 1
+"""Most bytes of a file of tmpfs."""
 _BYTES = 256 << 20
 _NODES = 1 << 16
-_MERGED = (b"bin", b"sbin", b"lib", b"lib64")
-"""Names that distributions supply as links into /usr outside of their packages."""
 
 
 class FileSystem:
@@ -46,20 +48,14 @@ class FileSystem:
         self.owner = owner
         self.now = now
         self.budget = Budget(_BYTES, _NODES)
+        self.places = Places()
+        """Names of open files."""
         self._numbers = itertools.count(2)
-        # Files of the host with several names are one inode.
-        self._linked: dict[tuple[int, int], Node] = {}
         if root is None:
             self.top = Directory(self.attributes(0o755, read_only=True), b"/")
         else:
-            self.top = Directory(self.attributes(0o755), b"/", _HostFiller(self, root, ()))
-            entry = root.entry(())
-            if entry is not None:
-                own = self.top.attributes
-                own.permissions = entry.permissions
-                own.accessed = own.modified = own.changed = entry.modified
-            self._supply_links()
-        if self._child(self.top, b"tmp") is None:
+            self.top = HostTree(root, self.attributes, self.budget).top()
+        if child(self.top, b"tmp") is None:
             self.top.cover(b"tmp", Directory(self.attributes(0o1777), b"/tmp"))
 
     def attributes(
@@ -97,7 +93,8 @@ class FileSystem:
         """A new file that no name leads to (memfd_create(2), O_TMPFILE)."""
         share = Share(self.budget, 1)
         attributes = self.attributes(permissions, device=device)
-        node = Regular(attributes, path, Content(self.budget), share)
+        largest = _IN_MEMORY if device == MEMORY_DEVICE else LARGEST
+        node = Regular(attributes, path, Content(self.budget, largest=largest), share)
         node.links = 0
         return node
 
@@ -159,6 +156,7 @@ class FileSystem:
         self._may_change(found.parent)
         if isinstance(node, Directory):
             raise CallError(Errno.EISDIR)
+        self.places.remove(found.parent, found.name)
         self._remove(found)
 
     def remove_directory(self, found: Found) -> None:
@@ -203,6 +201,7 @@ class FileSystem:
         if old.node is new.node:
             return
         self._may_move(old, new, exchange)
+        self.places.move((old.parent, old.name), (new.parent, new.name), exchange=exchange)
         if exchange:
             self._exchange(old, new)
             return
@@ -291,83 +290,6 @@ class FileSystem:
             each.attributes.changed = now
             if isinstance(each, Directory):
                 each.attributes.modified = now
-
-    @staticmethod
-    def _child(directory: Directory, name: bytes) -> Node | None:
-        try:
-            return directory.find(name)
-        except CallError:
-            return None
-
-    def _supply_links(self) -> None:
-        usr = self._child(self.top, b"usr")
-        if not isinstance(usr, Directory):
-            return
-        for name in _MERGED:
-            target = self._child(usr, name)
-            if isinstance(target, Directory) and self._child(self.top, name) is None:
-                attributes = self.attributes(0o777, modified=target.attributes.modified)
-                self.top.cover(name, Link(attributes, b"/" + name, b"usr/" + name))
-
-    def of_the_host(self, root: HostRoot, host: HostPath, path: bytes) -> Node | None:
-        """The inode of a name of the host that the guest comes to as `path`."""
-        entry = root.entry(host)
-        if entry is None:
-            return None
-        if (known := self._linked.get(entry.identity)) is not None:
-            return known
-        attributes = self.attributes(entry.permissions, modified=entry.modified)
-        node: Node
-        if entry.kind == stat.S_IFDIR:
-            return Directory(attributes, path, _HostFiller(self, root, host))
-        if entry.kind == stat.S_IFREG:
-            source = HostFile(root, host, entry.identity)
-            node = Regular(attributes, path, Content(self.budget, source, entry.size))
-        elif entry.kind == stat.S_IFLNK:
-            try:
-                node = Link(attributes, path, root.target(host))
-            except CallError:
-                return None
-        else:
-            node = Special(attributes, path, entry.kind)
-        node.links = entry.links
-        if entry.links > 1:
-            self._linked[entry.identity] = node
-        return node
-
-
-class HostFile:
-    """Where the bytes of a regular file of the host come from."""
-
-    def __init__(self, root: HostRoot, path: HostPath, identity: tuple[int, int]) -> None:
-        self._root = root
-        self._path = path
-        self._identity = identity
-
-    def read(self, offset: int, size: int) -> bytes:
-        """Bytes, fewer at the end; CallError(EACCES, EIO)."""
-        return self._root.read(self._path, self._identity, offset, size)
-
-    def check(self) -> None:
-        """CallError if it cannot be read."""
-        self._root.check_readable(self._path, self._identity)
-
-
-class _HostFiller:
-    """The names of one directory of the host."""
-
-    def __init__(self, files: FileSystem, root: HostRoot, path: HostPath) -> None:
-        self._files = files
-        self._root = root
-        self._path = path
-
-    def names(self) -> dict[bytes, bool]:
-        """As the host has them."""
-        return self._root.names(self._path)
-
-    def make(self, parent: Directory, name: bytes) -> Node | None:
-        """The inode of one of them."""
-        return self._files.of_the_host(self._root, (*self._path, name), parent.place_of(name))
 
 
 def _is_above(node: Node, directory: Directory) -> bool:

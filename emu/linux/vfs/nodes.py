@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from emu.linux.calls import CallError, Errno
-from emu.linux.vfs.content import WHOLE, Content, Share
+from emu.linux.vfs.budget import Share
+from emu.linux.vfs.content import WHOLE, Content
 
 LINK_MAX = 65000
 """Most names of one file (ext4)."""
@@ -62,6 +63,11 @@ class Node:
         return self.attributes.number
 
     @property
+    def device(self) -> int:
+        """st_dev."""
+        return self.attributes.device
+
+    @property
     def mode(self) -> int:
         """st_mode."""
         return self.kind | self.attributes.permissions
@@ -107,6 +113,11 @@ class Regular(Node):
         """Bytes without holes."""
         return self.content.allocated
 
+    @property
+    def in_memory(self) -> bool:
+        """There is no file of the host behind it."""
+        return self._share is not None
+
     def read(self, offset: int, size: int) -> bytes:
         """Bytes, fewer at the end; CallError(EIO) where the host's file has changed."""
         return self.content.read(offset, size)
@@ -145,7 +156,7 @@ class Link(Node):
 
 
 class Special(Node):
-    """A device, fifo or socket; nothing is behind it (open(2), ENXIO)."""
+    """A device or socket, behind which there is nothing (open(2), ENXIO), or a fifo."""
 
     kind = 0
 
@@ -153,6 +164,8 @@ class Special(Node):
                  share: Share | None = None) -> None:  # fmt: skip
         super().__init__(attributes, path, share)
         self.special = kind
+        self.state: object = None
+        """Of a fifo: what lies in it while it is open."""
 
     @property
     def mode(self) -> int:

@@ -7,7 +7,6 @@ there is no other process, ends the run.
 from collections.abc import Callable
 
 from emu.linux.calls import CallError, Errno
-from emu.linux.vfs.content import LARGEST
 from emu.linux.vfs.nodes import Directory, Node, Regular
 
 O_WRONLY, O_RDWR, O_ACCMODE = 1, 2, 3
@@ -31,6 +30,8 @@ class OpenFile:
     """It has a position, and pread(2) works."""
     pollable = True
     """epoll(7) takes it."""
+    transfers = True
+    """It can be read or written at all."""
 
     def __init__(self, node: Node, flags: int, name: Callable[[], bytes]) -> None:
         self.node = node
@@ -177,7 +178,7 @@ class RegularFile(Positioned):
 
     def furthest(self) -> int:
         """A position behind the largest file is an error already."""
-        return LARGEST
+        return self.file.content.largest
 
     def waiting(self) -> int:
         """What is left from the position on."""
@@ -185,11 +186,27 @@ class RegularFile(Positioned):
 
 
 class GeneratedFile(Positioned):
-    """A file of /proc: its text is made when it is opened (proc(5))."""
+    """A file of /proc: its text is made when it is opened (proc(5)).
 
-    def __init__(self, node: Node, flags: int, name: Callable[[], bytes], text: bytes) -> None:
+    Args:
+        text: to be read.
+        store: takes what is written; None: that is EIO, as without a write function.
+    """
+
+    def __init__(
+        self, node: Node, flags: int, name: Callable[[], bytes], text: bytes,
+        store: Callable[[bytes], None] | None = None,
+    ) -> None:  # fmt: skip
         super().__init__(node, flags, name)
         self._text = text
+        self._store = store
+
+    def write_at(self, offset: int, data: bytes) -> int:
+        """All of it at once."""
+        if self._store is None:
+            raise CallError(Errno.EIO)
+        self._store(data)
+        return len(data)
 
     def read_at(self, offset: int, size: int) -> bytes:
         """A part of the text."""

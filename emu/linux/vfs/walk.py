@@ -69,7 +69,7 @@ def allows(node: Node, owner: int, wanted: int) -> bool:
 
 def walk(
     top: Directory, start: Directory, path: bytes, owner: int, *,
-    follow: bool = True, resolve: int = 0,
+    follow: bool = True, naming: bool = False, resolve: int = 0,
 ) -> Found:  # fmt: skip
     """Follow a path.
 
@@ -78,25 +78,28 @@ def walk(
         start: where a relative path begins.
         path: of at least one byte.
         owner: user and group of the process.
-        follow: also a link in the last place.
+        follow: also a link in the last place; one before a slash always.
+        naming: the last name is to be made or removed: one before a slash is not followed.
         resolve: RESOLVE bits of openat2(2).
 
     Raises:
         CallError: as open(2) lists them; ENOENT only for a directory on the way.
     """
-    return _Walk(top, start, owner, follow, resolve).run(path)
+    return _Walk(top, start, owner, follow, naming, resolve).run(path)
 
 
 class _Walk:
     """One walk; the names still to go are a stack, on which links put theirs."""
 
     def __init__(
-        self, top: Directory, start: Directory, owner: int, follow: bool, resolve: int
-    ) -> None:
+        self, top: Directory, start: Directory, owner: int, follow: bool, naming: bool,
+        resolve: int,
+    ) -> None:  # fmt: skip
         self._start = start
         self._top = start if resolve & RESOLVE_IN_ROOT else top
         self._owner = owner
         self._follow = follow
+        self._naming = naming
         self._resolve = resolve
         self._here = start
         self._slash = False
@@ -152,11 +155,17 @@ class _Walk:
             self._check_device(parent)
             return Found(parent, name, parent)
         node = here.find(name)
-        if isinstance(node, Link) and (self._names or self._follow or self._slash):
+        if isinstance(node, Link) and (self._names or self._follows()):
             return self._through(node)
         if node is not None:
             self._check_device(node)
         return Found(here, name, node)
+
+    def _follows(self) -> bool:
+        """A link in the last place."""
+        if self._naming:
+            return self._follow and not self._slash
+        return self._follow or self._slash
 
     def _through(self, link: Link) -> Found:
         self._followed += 1

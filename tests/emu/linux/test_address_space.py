@@ -1,11 +1,13 @@
 import pytest
 
 from arch import ALL
-from emu.linux.address_space import STACK_GAP, AddressSpace, permissions
+from emu.linux.address_space import AddressSpace, permissions
 from emu.linux.calls import CallError, Errno
 from emu.linux.guest import Guest
+from emu.linux.mappings import MappedFile, Mappings
+from emu.linux.space import STACK_GAP
 from emu.memory import EXECUTE, READ, WRITE
-from tests.emu.linux.kernel_parts import DATA, LIMIT, Translations, make_guest
+from tests.emu.linux.kernel_parts import DATA, LIMIT, Calls, Translations, make_guest
 
 LAYOUT = ALL[0].layout
 BRK = 0x100_0000
@@ -25,9 +27,13 @@ def guest() -> Guest:
 
 
 @pytest.fixture
-def space(guest: Guest) -> AddressSpace:
-    """Its calls."""
-    return AddressSpace(guest, LAYOUT, BRK, STACK)
+def space(guest: Guest) -> Calls:
+    """Its calls; of descriptors only 0 is open, and not to be mapped."""
+
+    def to_map(descriptor: int, prot: int, flags: int) -> tuple[MappedFile, bool]:
+        raise CallError(Errno.ENODEV if descriptor == 0 else Errno.EBADF)
+
+    return Calls(AddressSpace(guest, LAYOUT, BRK, STACK, Mappings(), to_map).calls())
 
 
 def refusal(call: object, *arguments: int) -> Errno:
@@ -36,7 +42,7 @@ def refusal(call: object, *arguments: int) -> Errno:
     return caught.value.number
 
 
-def test_heap_grows_and_shrinks(space: AddressSpace, guest: Guest) -> None:
+def test_heap_grows_and_shrinks(space: Calls, guest: Guest) -> None:
     """Brk returns the new end, and what it takes back is gone."""
     assert space.brk(0) == BRK
     assert space.brk(BRK + 0x1801) == BRK + 0x1801
@@ -45,14 +51,14 @@ def test_heap_grows_and_shrinks(space: AddressSpace, guest: Guest) -> None:
     assert guest.memory.is_free(BRK + PAGE, PAGE)
 
 
-def test_heap_does_not_grow_over_others(space: AddressSpace) -> None:
+def test_heap_does_not_grow_over_others(space: Calls) -> None:
     """A mapping in the way or the memory limit leaves the end where it was."""
     space.mmap(BRK + 2 * PAGE, PAGE, RW, ANONYMOUS | FIXED, NONE, 0)
     assert space.brk(BRK + 3 * PAGE) == BRK
     assert space.brk(BRK + LIMIT * 2) == BRK
 
 
-def test_mappings_go_downwards(space: AddressSpace) -> None:
+def test_mappings_go_downwards(space: Calls) -> None:
     """The first ends at mmap_base, the next below it; both read as zeros."""
     first = space.mmap(0, 5000, RW, ANONYMOUS, NONE, 0)
     second = space.mmap(0, 1, RW, ANONYMOUS, NONE, 0)
@@ -60,19 +66,19 @@ def test_mappings_go_downwards(space: AddressSpace) -> None:
     assert second == first - PAGE
 
 
-def test_hint_is_followed_if_free(space: AddressSpace) -> None:
+def test_hint_is_followed_if_free(space: Calls) -> None:
     """A free hint is taken, a used one is not."""
     assert space.mmap(0x5000_0000, PAGE, RW, ANONYMOUS, NONE, 0) == 0x5000_0000
     assert space.mmap(0x5000_0000, PAGE, RW, ANONYMOUS, NONE, 0) != 0x5000_0000
 
 
-def test_hint_in_the_guard_gap_is_not_followed(space: AddressSpace) -> None:
+def test_hint_in_the_guard_gap_is_not_followed(space: Calls) -> None:
     """The gap below the stack stays free, or an overflow would hit the mapping."""
     hint = STACK[0] - STACK_GAP
     assert space.mmap(hint, PAGE, RW, ANONYMOUS, NONE, 0) != hint
 
 
-def test_fixed_replaces(space: AddressSpace, guest: Guest) -> None:
+def test_fixed_replaces(space: Calls, guest: Guest) -> None:
     """MAP_FIXED gives zero pages where others were; NOREPLACE refuses."""
     guest.write(DATA, b"old")
     assert refusal(space.mmap, DATA, PAGE, RW, ANONYMOUS | NO_REPLACE, NONE, 0) is Errno.EEXIST
@@ -96,12 +102,12 @@ def test_fixed_replaces(space: AddressSpace, guest: Guest) -> None:
         ((0, NONE, RW, ANONYMOUS, NONE, 0), Errno.ENOMEM),
     ],
 )
-def test_mmap_refuses(space: AddressSpace, arguments: tuple[int, ...], number: Errno) -> None:
+def test_mmap_refuses(space: Calls, arguments: tuple[int, ...], number: Errno) -> None:
     """Each wrong argument has the error number of mmap(2)."""
     assert refusal(space.mmap, *arguments) is number
 
 
-def test_munmap(space: AddressSpace, guest: Guest) -> None:
+def test_munmap(space: Calls, guest: Guest) -> None:
     """Holes are no error, misaligned addresses are."""
     assert space.munmap(DATA - PAGE, 3 * PAGE) == 0
     assert guest.memory.is_free(DATA, 2 * PAGE)
@@ -110,7 +116,7 @@ def test_munmap(space: AddressSpace, guest: Guest) -> None:
     assert refusal(space.munmap, DATA, NONE) is Errno.EINVAL
 
 
-def test_mprotect(space: AddressSpace, guest: Guest) -> None:
+def test_mprotect(space: Calls, guest: Guest) -> None:
     """Permissions change for whole pages; a hole in the range is ENOMEM."""
     space.mprotect(DATA, 1, 1)
     assert guest.memory.find(DATA)[3] == READ  # type: ignore[index]
@@ -119,7 +125,7 @@ def test_mprotect(space: AddressSpace, guest: Guest) -> None:
     assert refusal(space.mprotect, DATA, PAGE, 0x40) is Errno.EINVAL
 
 
-def test_stack_is_made_executable_as_a_whole(space: AddressSpace, guest: Guest) -> None:
+def test_stack_is_made_executable_as_a_whole(space: Calls, guest: Guest) -> None:
     """PROT_GROWSDOWN means from the start of the stack."""
     guest.memory.map(STACK[0], STACK[1] - STACK[0], READ | WRITE)
     space.mprotect(STACK[1] - PAGE, PAGE, 7 | 0x0100_0000)
@@ -127,7 +133,7 @@ def test_stack_is_made_executable_as_a_whole(space: AddressSpace, guest: Guest) 
     assert refusal(space.mprotect, DATA, PAGE, 3 | 0x0100_0000) is Errno.EINVAL
 
 
-def test_mremap_grows_in_place(space: AddressSpace, guest: Guest) -> None:
+def test_mremap_grows_in_place(space: Calls, guest: Guest) -> None:
     """With free space behind it, a mapping keeps its address."""
     address = space.mmap(0x5000_0000, PAGE, RW, ANONYMOUS, NONE, 0)
     assert space.mremap(address, PAGE, 3 * PAGE, 0, 0) == address
@@ -136,7 +142,7 @@ def test_mremap_grows_in_place(space: AddressSpace, guest: Guest) -> None:
     assert guest.memory.is_free(address + PAGE, 2 * PAGE)
 
 
-def test_mremap_moves(space: AddressSpace, guest: Guest) -> None:
+def test_mremap_moves(space: Calls, guest: Guest) -> None:
     """Without room it moves if it may, with its bytes, and the old place is free."""
     address = space.mmap(0x5000_0000, 2 * PAGE, RW, ANONYMOUS, NONE, 0)
     space.mmap(0x5000_2000, PAGE, RW, ANONYMOUS | FIXED, NONE, 0)
@@ -149,7 +155,7 @@ def test_mremap_moves(space: AddressSpace, guest: Guest) -> None:
     assert guest.memory.is_free(address, 2 * PAGE)
 
 
-def test_mremap_to_a_fixed_place_keeps_permissions(space: AddressSpace, guest: Guest) -> None:
+def test_mremap_to_a_fixed_place_keeps_permissions(space: Calls, guest: Guest) -> None:
     """What the guest may not read moves too."""
     guest.write(DATA, b"kept")
     space.mprotect(DATA, PAGE, 0)
@@ -171,12 +177,12 @@ def test_mremap_to_a_fixed_place_keeps_permissions(space: AddressSpace, guest: G
         ((DATA, PAGE, LIMIT, 1, 0), Errno.ENOMEM),
     ],
 )
-def test_mremap_refuses(space: AddressSpace, arguments: tuple[int, ...], number: Errno) -> None:
+def test_mremap_refuses(space: Calls, arguments: tuple[int, ...], number: Errno) -> None:
     """Each wrong argument has the error number of mremap(2)."""
     assert refusal(space.mremap, *arguments) is number
 
 
-def test_dontneed_zeroes(space: AddressSpace, guest: Guest) -> None:
+def test_dontneed_zeroes(space: Calls, guest: Guest) -> None:
     """Only the pages that are named; other advice changes nothing."""
     guest.write(DATA, b"1")
     guest.write(DATA + PAGE, b"2")
@@ -188,7 +194,7 @@ def test_dontneed_zeroes(space: AddressSpace, guest: Guest) -> None:
     assert refusal(space.madvise, DATA, PAGE, 99) is Errno.EINVAL
 
 
-def test_engine_hears_of_changes(space: AddressSpace, guest: Guest) -> None:
+def test_engine_hears_of_changes(space: Calls, guest: Guest) -> None:
     """Every change flushes; code is forgotten while it is still mapped."""
     translations = guest.translations
     assert isinstance(translations, Translations)
@@ -208,7 +214,7 @@ def test_what_may_be_written_may_be_read() -> None:
     assert permissions(4) == READ | EXECUTE
 
 
-def test_membarrier(space: AddressSpace) -> None:
+def test_membarrier(space: Calls) -> None:
     """A query names the commands, and they do nothing."""
     assert space.membarrier(0, 0) & 16
     assert space.membarrier(16, 0) == 0

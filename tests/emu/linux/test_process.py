@@ -88,13 +88,13 @@ def test_deadlock_ends_with_a_reason(arch: Arch, tmp_path: Path) -> None:
 
 
 def test_stack_at_entry(arch: Arch, tmp_path: Path) -> None:
-    """SP points at argc, PC is the entry."""
+    """SP points at argc, the program itself counted; PC is the entry."""
     process = make(tmp_path, arch, call(arch, "exit", 0), arguments=["a", "b"])
     assert process.start() == process.engine.pc == CODE
     register = arch.register(arch.sp)
     assert register is not None
     pointer = process.engine.read(register.emulator)
-    assert process.memory.read_word(pointer, arch.byte_order) == 2
+    assert process.memory.read_word(pointer, arch.byte_order) == 3
 
 
 def test_syscall_clobbers_as_the_instruction_does(tmp_path: Path) -> None:

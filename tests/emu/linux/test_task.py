@@ -2,9 +2,12 @@ import pytest
 
 from emu.linux.calls import CallError, Errno, RunEndedError
 from emu.linux.clock import SECOND, Clock
+from emu.linux.credentials import PID, Credentials
 from emu.linux.guest import Guest
-from emu.linux.task import PID, Task
-from tests.emu.linux.kernel_parts import DATA, DATA_SIZE, LIMIT, NOWHERE, make_guest
+from emu.linux.limits import Limits
+from emu.linux.scheduling import Scheduling
+from emu.linux.task import Task
+from tests.emu.linux.kernel_parts import DATA, DATA_SIZE, LIMIT, NOWHERE, Calls, make_guest
 
 SET_BASE, GET_BASE = 0x1002, 0x1003
 
@@ -17,7 +20,7 @@ def make_task(guest: Guest, clock: Clock | None = None, seed: int = 1) -> Task:
 
     segments = {SET_BASE: (write, None), GET_BASE: (None, lambda: bases[0])}
     clock = clock or Clock(1, lambda: 0)
-    return Task(guest, clock, "machine", b"prog", seed, 8 << 20, segments, 1 << 47)
+    return Task(guest, clock, "machine", b"prog", seed, segments, 1 << 47)
 
 
 @pytest.fixture
@@ -45,9 +48,9 @@ def test_exit_status_is_a_byte(task: Task) -> None:
     assert caught.value.status == 2
 
 
-def test_constant_answers(task: Task) -> None:
+def test_constant_answers(guest: Guest) -> None:
     """Ids that never change."""
-    table = task.calls()
+    table = Credentials(guest).calls()
     assert table["getpid"][1]() == table["gettid"][1]() == PID
     assert table["getuid"][1]() == table["geteuid"][1]() == 1000
 
@@ -87,8 +90,9 @@ def test_sysinfo(task: Task, guest: Guest) -> None:
     assert guest.read(DATA + 112, 1) == b"\xff"
 
 
-def test_limits(task: Task, guest: Guest) -> None:
+def test_limits(guest: Guest) -> None:
     """The stack has 8 MiB; a new limit is remembered, a wider hard one is refused."""
+    task = Calls(Limits(guest, 8 << 20).calls())
     task.getrlimit(3, DATA)
     assert guest.unpack("QQ", DATA) == (8 << 20, (1 << 64) - 1)
     guest.store(DATA, "QQ", 100, 200)
@@ -102,8 +106,9 @@ def test_limits(task: Task, guest: Guest) -> None:
     assert refusal(task.prlimit64, 5, 3, 0, DATA).number is Errno.ESRCH
 
 
-def test_affinity_is_one_cpu(task: Task, guest: Guest) -> None:
+def test_affinity_is_one_cpu(guest: Guest) -> None:
     """The result is the number of bytes written."""
+    task = Scheduling(guest)
     assert task.sched_getaffinity(0, 128, DATA) == 8
     assert guest.unpack("Q", DATA) == (1,)
     assert refusal(task.sched_getaffinity, 0, 4, DATA).number is Errno.EINVAL

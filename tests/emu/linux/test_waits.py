@@ -8,10 +8,16 @@ import pytest
 from arch import ALL, Arch
 from emu.linux.calls import CallError, Errno, RunEndedError
 from emu.linux.clock import Clock
-from emu.linux.files import Files
 from emu.linux.guest import Guest
 from emu.linux.waits import Waits
-from tests.emu.linux.kernel_parts import DATA, NOWHERE, READ_ONLY, make_guest
+from tests.emu.linux.kernel_parts import (
+    DATA,
+    NOWHERE,
+    READ_ONLY,
+    Calls,
+    make_files,
+    make_guest,
+)
 from tests.emu.linux.programs import DATA as PROGRAM_DATA
 from tests.emu.linux.programs import call, exit_with_result, make
 
@@ -26,8 +32,9 @@ class Parts:
     def __init__(self, byte_order: str = "little", stdin: bytes = b"line\n") -> None:
         self.guest: Guest = make_guest(byte_order)
         self.clock = Clock(1, lambda: 0)
-        self.files = Files(self.guest, ALL[0].stat, stdin, 7)
-        self.waits = Waits(self.guest, self.files.find, self.clock)
+        files = make_files(self.guest, self.clock, stdin)
+        self.files = Calls(files.calls())
+        self.waits = Waits(self.guest, files.find, self.clock)
 
     def sets(self, read: int, write: int = 0, exceptional: int = 0) -> None:
         """Fill the three sets."""

@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from arch import by_name
 from emu.check.findings import Finding
 from emu.sweep.result import SweepOptions, SweepResult
+from emu.sweep.room import Room
 from emu.sweep.sweep import Sweep
 from emu.verdict import Verdict
 
@@ -37,6 +39,29 @@ def test_every_instruction_is_reached_and_right(name: str, table: str) -> None:
     assert result.coverage.reached == result.coverage.instructions > 200
     assert result.coverage.frame_given_up == ()
     assert result.contradicted == 0
+
+
+@pytest.mark.parametrize("table", ["sframe", "cfi"])
+def test_a_register_that_the_callee_leaves_alone(table: str) -> None:
+    """GCC takes SP back from r8 behind a call of a function that it has compiled itself."""
+    result = _sweep("kept-x86_64", table)
+    assert result.findings == ()
+    assert result.coverage.unreached == ()
+    assert result.coverage.frame_given_up == ()
+    assert result.counts["returns"] == 4
+
+
+@pytest.mark.parametrize("machine", MACHINES)
+def test_arguments_ascend(machine: str) -> None:
+    """Code that takes two of them for the two ends of something finds a size above 0."""
+    arch = by_name(machine)
+    room = Room(arch, 0)
+    room.furnish()
+    values = room.entry_registers()
+    numbers = {register.emulator: register.dwarf for register in arch.registers}
+    arguments = [values[numbers[register]] for register in arch.syscall.arguments]
+    assert arguments == sorted(arguments)
+    assert len(set(values.values())) == len(values)
 
 
 # Where the note holds, by objdump -d: from the instruction behind the one that it is about to the
