@@ -133,6 +133,7 @@ AARCH64 = Arch(
     ra=RA,
     # AAPCS64 sections 6.1.1 and 6.1.2: "Registers r19-r29 and SP are callee-saved" and of
     # v8-v15 (72 to 79) "only the bottom 64 bits of each value", which are d8-d15.
+    arguments=tuple(range(8)),
     callee_saved=(*range(19, 30), *range(72, 80)),
     saved_only=tuple(Register(f"d{n}", 64 + n, 40 + n) for n in range(8, 16)),
     pc_emulator=260,

@@ -215,6 +215,8 @@ class Arch:
     """Bits of a user address that hold a signature."""
     reserved: tuple[int, ...] = ()
     """DWARF numbers of registers that a call leaves alone, though the ABI saves them nowhere."""
+    arguments: tuple[int, ...] = ()
+    """DWARF numbers of the registers that hold the first arguments of a call, in their order."""
     crashing: tuple[bytes, ...] = ()
     """Beginnings of instructions that end the emulator when it only translates them."""
     signal_frame: SignalFrame | None = None

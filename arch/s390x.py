@@ -161,6 +161,7 @@ S390X = Arch(
     fp=FP,
     ra=RA,
     # "Register Preservation Rules": r6 to r13 are "saved", and f8 to f15 (24 to 31, not in order).
+    arguments=tuple(range(2, 7)),
     callee_saved=(*range(6, 14), *range(24, 32)),
     pc_emulator=65,
     flags_emulator=0,

@@ -138,6 +138,7 @@ X86_64 = Arch(
     fp=FP,
     ra=RA,
     # Section 3.2.1: "Registers %rbp, %rbx and %r12 through %r15 'belong' to the calling function".
+    arguments=(5, 4, 1, 2, 8, 9),
     callee_saved=(3, FP, 12, 13, 14, 15),
     pc_emulator=41,
     flags_emulator=25,

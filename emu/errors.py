@@ -27,6 +27,10 @@ class CfiError(UnwindlabError):
     """An .eh_frame section of which nothing can be decoded."""
 
 
+class RecordingError(UnwindlabError):
+    """A perf.data file that cannot be read on: names the file, the offset and the reason."""
+
+
 class MemoryFault(UnwindlabError):
     """An address in no mapping, or one that may not be accessed in this way."""
 

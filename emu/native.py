@@ -70,6 +70,15 @@ if TYPE_CHECKING or not COMPILED:
         """Call int function(engine) at a host address."""
         raise NotImplementedError("the hook exists compiled only")
 
+    def call_next(function: int, handle: int, place: int, target: int) -> bool:
+        """Call bool function(handle, &place[0], &place[1], &place[2], target) at an address.
+
+        `place` is the address of three words.
+        """
+        word = ctypes.c_size_t
+        kind = ctypes.CFUNCTYPE(ctypes.c_bool, word, word, word, word, word)
+        return bool(kind(int(function))(handle, place, place + 8, place + 16, target))
+
     def add64(left: int, right: int) -> int:
         """The sum modulo 2^64, as int64."""
         return _signed(int(left) + int(right))
@@ -157,6 +166,25 @@ else:
             return builder.sext(builder.call(target, (arguments[1],)), word)
 
         return types.int64(types.int64, types.int64), generate
+
+    @intrinsic
+    def call_next(
+        typing_context: Any, function: Any, handle: Any, place: Any, target: Any
+    ) -> Any:
+        """Call bool function(handle, &place[0], &place[1], &place[2], target) at an address.
+
+        `place` is the address of three words.
+        """
+
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            word, bit = ir.IntType(64), ir.IntType(1)
+            kind = ir.FunctionType(ir.IntType(8), (word, word, word, word, word))
+            function, handle, place, target = arguments
+            words = [builder.add(place, ir.Constant(word, at)) for at in (0, 8, 16)]
+            pointer = builder.inttoptr(function, kind.as_pointer())
+            return builder.trunc(builder.call(pointer, (handle, *words, target)), bit)
+
+        return types.boolean(types.int64, types.int64, types.int64, types.int64), generate
 
     load64 = _load(64, signed=True)
     load32 = _load(32, signed=True)

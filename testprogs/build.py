@@ -290,7 +290,10 @@ class BuildError(Exception):
 def run(command: Iterable[str | Path]) -> subprocess.CompletedProcess[str]:
     """Run a command and return what it said; raise BuildError when it fails."""
     words = [str(word) for word in command]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise BuildError(f"{words[0]}: {error.strerror}") from error
     if done.returncode:
         raise BuildError(f"{' '.join(words)}\n{done.stdout}{done.stderr}")
     return done

@@ -22,7 +22,7 @@ LAYERS = (
     {"linux", "truth"},
     {"check"},
     {"sweep"},
-    {"deferred"},
+    {"deferred", "export", "kernel"},
     {"report"},
     {"cli"},
 )  # fmt: skip

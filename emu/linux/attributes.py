@@ -148,14 +148,16 @@ class FileAttributes:
 
     def _store_statfs(self, node: Node, result: int) -> int:
         budget = self._paths.files.budget
-        free = (budget.size - budget.used) // PAGE
+        kind = _TYPES.get(node.attributes.device, _EXT4)
+        blocks, free, nodes, free_nodes = 0, 0, 0, 0
+        if kind in (_EXT4, _TMPFS):
+            blocks, free = budget.size // PAGE, (budget.size - budget.used) // PAGE
+            nodes, free_nodes = budget.nodes, budget.nodes - budget.used_nodes
         values = {
-            "type": _TYPES.get(node.attributes.device, _EXT4), "bsize": PAGE, "frsize": PAGE,
-            "blocks": budget.size // PAGE, "bfree": free, "bavail": free,
-            "files": budget.nodes, "ffree": budget.nodes - budget.used_nodes,
+            "type": kind, "bsize": PAGE, "frsize": PAGE, "blocks": blocks, "bfree": free,
+            "bavail": free, "files": nodes, "ffree": free_nodes,
             "fsid": node.attributes.device, "namelen": _NAME_MAX,
             "flags": _ST_VALID | _ST_RELATIME,
         }  # fmt: skip
         self._store(self._statfs, values, result)
         return 0
-

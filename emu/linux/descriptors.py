@@ -160,9 +160,7 @@ class Descriptors:
         if command in (_F_DUPFD, _F_DUPFD_CLOEXEC):
             if not 0 <= int32(argument) < self._limit():
                 raise CallError(Errno.EINVAL)
-            return self.add(
-                file, close_on_exec=command == _F_DUPFD_CLOEXEC, lowest=int32(argument)
-            )
+            return self.add(file, close_on_exec=command == _F_DUPFD_CLOEXEC, lowest=int32(argument))
         if command == _F_GETFD:
             return int(number in self._close_on_exec)
         if command == _F_SETFD:

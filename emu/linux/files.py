@@ -67,8 +67,13 @@ class Files:
             Directories(guest, self.descriptors),
             Copying(guest, self.descriptors),
             Channels(
-                guest, arch.byte_order, arch.files.o_direct, arch.files.o_largefile, filesystem,
-                self.descriptors, broken,
+                guest,
+                arch.byte_order,
+                arch.files.o_direct,
+                arch.files.o_largefile,
+                filesystem,
+                self.descriptors,
+                broken,
             ),
             Epoll(guest, arch.files.epoll_data, filesystem, self.descriptors, clock),
         )

@@ -34,9 +34,7 @@ class Guest:
         translations: told when a call writes over code.
     """
 
-    def __init__(
-        self, memory: Memory, byte_order: ByteOrder, translations: Translations
-    ) -> None:
+    def __init__(self, memory: Memory, byte_order: ByteOrder, translations: Translations) -> None:
         self.memory = memory
         self.translations = translations
         self._order = "<" if byte_order == "little" else ">"

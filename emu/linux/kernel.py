@@ -55,6 +55,8 @@ class Kernel:
             guest, clock, arch.name, program.name.rpartition(b"/")[2], seed, _segments(engine),
             arch.layout.user_end,
         )  # fmt: skip
+        self.task = task
+        """The one thread."""
         limits = Limits(guest, STACK_SIZE)
         scheduling = Scheduling(guest)
         signals = Signals(guest, PID, lambda name: self.syscalls.note(name))

@@ -161,9 +161,7 @@ class Names:
         self._files.make_link(self._paths.new(directory, name), text)
         return 0
 
-    def linkat(
-        self, old_directory: int, old: int, new_directory: int, new: int, flags: int
-    ) -> int:
+    def linkat(self, old_directory: int, old: int, new_directory: int, new: int, flags: int) -> int:
         """link(2); a file of O_TMPFILE gets its first name so."""
         flags &= 0xFFFF_FFFF
         if flags & ~(AT_SYMLINK_FOLLOW | AT_EMPTY_PATH):

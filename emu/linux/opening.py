@@ -119,9 +119,7 @@ class Opening:
         facts = self._facts
         access = {0: READ, O_WRONLY: WRITE}.get(flags & O_ACCMODE, READ | WRITE)
         temporary = bool(flags & _O_TMPFILE)
-        if temporary and (
-            not flags & facts.o_directory or flags & _O_CREAT or not access & WRITE
-        ):
+        if temporary and (not flags & facts.o_directory or flags & _O_CREAT or not access & WRITE):
             raise CallError(Errno.EINVAL)
         if flags & _O_CREAT and flags & facts.o_directory:
             raise CallError(Errno.EINVAL)
@@ -136,9 +134,7 @@ class Opening:
         follow = not flags & facts.o_nofollow and not (creates and flags & _O_EXCL)
         self._descriptors.free()
         try:
-            found = self._paths.at(
-                directory, name, follow=follow, naming=creates, resolve=resolve
-            )
+            found = self._paths.at(directory, name, follow=follow, naming=creates, resolve=resolve)
         except CallError as error:
             if creates and error.number is Errno.ENOENT and error.refused:
                 raise CallError(Errno.EROFS, refused=True) from error
@@ -174,9 +170,7 @@ class Opening:
             if found.slash or directory:
                 raise CallError(Errno.EISDIR)
         if isinstance(node, Link) and not flags & O_PATH:
-            raise CallError(
-                Errno.ENOTDIR if flags & self._facts.o_directory else Errno.ELOOP
-            )
+            raise CallError(Errno.ENOTDIR if flags & self._facts.o_directory else Errno.ELOOP)
         if not directory and (found.slash or flags & self._facts.o_directory):
             raise CallError(Errno.ENOTDIR)
         if directory and access & WRITE:

@@ -204,9 +204,7 @@ class Ownership:
         self._descriptors.get(descriptor)
         raise CallError(Errno.ENODATA)
 
-    def _set(
-        self, follow: bool, path: int, name: int, value: int, size: int, flags: int
-    ) -> int:
+    def _set(self, follow: bool, path: int, name: int, value: int, size: int, flags: int) -> int:
         self._check_flags(flags)
         self._attribute(name)
         self._paths.existing(AT_FDCWD, path, follow=follow)

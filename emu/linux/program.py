@@ -154,9 +154,7 @@ def _lookup(files: FileSystem, name: bytes, path: str) -> Node:
     try:
         return files.lookup(name)
     except CallError as error:
-        raise UsageError(
-            f"{path}: interpreter {name!a}: not below --root ({error})"
-        ) from error
+        raise UsageError(f"{path}: interpreter {name!a}: not below --root ({error})") from error
 
 
 def _executable(node: Node, path: str) -> bytes:

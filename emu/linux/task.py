@@ -53,6 +53,8 @@ class Task:
         self._random = Random(f"getrandom {seed}")
         self._segments = segments
         self._user_end = user_end
+        self.other_prctl: Callable[..., int | None] | None = None
+        """Answers operations that Linux does not have: 0 or a negative errno, None: nor has it."""
 
     def calls(self) -> CallTable:
         """Name -> (number of arguments, implementation)."""
@@ -168,6 +170,12 @@ class Task:
         if option == _PR_SET_VMA:
             # As a kernel without CONFIG_ANON_VMA_NAME.
             raise CallError(Errno.EINVAL)
+        if self.other_prctl is not None:
+            answer = self.other_prctl(option, first, second, third, fourth)
+            if answer is not None:
+                if answer < 0:
+                    raise CallError(Errno(-answer))
+                return answer
         raise CallError(Errno.EINVAL, unsupported=f"prctl {option}")
 
     def personality(self, persona: int) -> int:

@@ -48,9 +48,7 @@ def _pieces(view: View) -> Iterator[Area]:
         for mapping in view.mappings.inside(start, end):
             yield from _anonymous(place, mapping.start, allowed, heap, stack)
             # Of pages behind the end of the file the memory has others.
-            yield Area(
-                mapping.start, mapping.end, mapping.permissions, mapping, mapping.file.path
-            )
+            yield Area(mapping.start, mapping.end, mapping.permissions, mapping, mapping.file.path)
             place = mapping.end
         yield from _anonymous(place, end, allowed, heap, stack)
 
@@ -98,9 +96,7 @@ def _line(view: View, area: Area) -> bytes:
     if not name:
         return head.encode() + b"\n"
     shown = name.decode("utf-8", "surrogateescape").translate(_ESCAPED)
-    return (
-        head.ljust(_NAME_AT).encode() + shown.encode("utf-8", "surrogateescape") + b"\n"
-    )
+    return head.ljust(_NAME_AT).encode() + shown.encode("utf-8", "surrogateescape") + b"\n"
 
 
 def statm(view: View) -> bytes:

@@ -59,12 +59,12 @@ class Content:
         self.size = size
         """Bytes, holes included."""
         self.largest = largest
-        self._budget = budget
-        self._share = Share(budget)
-        self._source = source
         self._pages: dict[int, bytearray | memoryview] = {}
         self._frames: Frames | None = None
         self._lent: list[tuple[int, int]] = []
+        self._budget = budget
+        self._share = Share(budget)
+        self._source = source
         # Where in the buffer of frames a page is; such a page stays until the file goes.
         self._places: dict[int, int] = {}
         self.resized: Callable[[Content, int], None] | None = None

@@ -90,9 +90,7 @@ class RandomDevice(Device):
 class RandomFile(Positioned):
     """Bytes of the seed."""
 
-    def __init__(
-        self, node: Device, flags: int, name: Callable[[], bytes], random: Random
-    ) -> None:
+    def __init__(self, node: Device, flags: int, name: Callable[[], bytes], random: Random) -> None:
         super().__init__(node, flags, name)
         self._random = random
 

@@ -22,7 +22,7 @@ from emu.linux.vfs.nodes import (
     Special,
 )
 from emu.linux.vfs.places import Places
-from emu.linux.vfs.walk import SEARCH, WRITE, Found, allows, walk
+from emu.linux.vfs.walk import SEARCH, WRITE, Found, allows, is_above, walk
 
 ROOT_DEVICE, MEMORY_DEVICE = 0x801, 0x19
 """st_dev of the tree, and of files without a name (memfd_create(2))."""
@@ -194,9 +194,9 @@ class FileSystem:
             raise CallError(Errno.ENOTDIR)
         if not isinstance(old.node, Directory) and (old.slash or (new.slash and not exchange)):
             raise CallError(Errno.ENOTDIR)
-        if _is_above(old.node, new.parent):
+        if is_above(old.node, new.parent):
             raise CallError(Errno.EINVAL)
-        if new.node is not None and _is_above(new.node, old.parent):
+        if new.node is not None and is_above(new.node, old.parent):
             raise CallError(Errno.EINVAL if exchange else Errno.ENOTEMPTY)
         if old.node is new.node:
             return
@@ -290,13 +290,3 @@ class FileSystem:
             each.attributes.changed = now
             if isinstance(each, Directory):
                 each.attributes.modified = now
-
-
-def _is_above(node: Node, directory: Directory) -> bool:
-    """A directory is that inode, or lies below it."""
-    here = directory
-    while here is not node:
-        if here.parent is here:
-            return False
-        here = here.parent
-    return True

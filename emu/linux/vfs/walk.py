@@ -67,6 +67,16 @@ def allows(node: Node, owner: int, wanted: int) -> bool:
     return node.attributes.permissions >> shift & wanted == wanted
 
 
+def is_above(node: Node, directory: Directory) -> bool:
+    """A directory is that inode, or lies below it."""
+    here = directory
+    while here is not node:
+        if here.parent is here:
+            return False
+        here = here.parent
+    return True
+
+
 def walk(
     top: Directory, start: Directory, path: bytes, owner: int, *,
     follow: bool = True, naming: bool = False, resolve: int = 0,

@@ -173,8 +173,6 @@ def test_many_epoll_files_on_one(one: Caller) -> None:
     """Chains and circles of epoll files neither recurse without end nor hang."""
     files = [one("epoll_create1", 0) for _ in range(60)]
     one.memory.write(one.room, b"\1" + bytes(11))
-    accepted = sum(
-        one("epoll_ctl", a, 1, b, one.room) == 0 for a in files for b in files if a != b
-    )
+    accepted = sum(one("epoll_ctl", a, 1, b, one.room) == 0 for a in files for b in files if a != b)
     assert accepted > 0
     assert one("epoll_pwait", files[0], one.room, 8, 0, 0, 8) == 0

@@ -169,9 +169,7 @@ def test_rights(call: Caller) -> None:
     assert call("mmap", 0, PAGE, 1, PRIVATE, reading, (1 << 63) - PAGE) == -Errno.EOVERFLOW
 
 
-def test_a_file_of_the_host_is_never_written(
-    start: Callable[[], Caller], root: Path
-) -> None:
+def test_a_file_of_the_host_is_never_written(start: Callable[[], Caller], root: Path) -> None:
     """Its shared pages are the guest's own."""
     (root / "f").write_bytes(b"h" * 2 * PAGE)
     call = start()

@@ -268,8 +268,8 @@ def test_the_main_id_register_is_that_of_the_model(tmp_path: Path, model: str) -
     engine = Engine(AARCH64, Memory(1 << 20), model)
     real = engine._uc.reg_read(AARCH64.boot.coprocessor_register, (0, 0, 3, 0, 0, 0))
     # mrs x1, midr_el1; str x1, [sp, #-16]!; write(1, sp, 8); exit
-    code = bytes.fromhex(
-        "010038d5 e10f1ff8 200080d2 e1030091 020180d2 080880d2 010000d4"
-    ) + call(AARCH64, "exit_group", 0)
+    code = bytes.fromhex("010038d5 e10f1ff8 200080d2 e1030091 020180d2 080880d2 010000d4") + call(
+        AARCH64, "exit_group", 0
+    )
     data = guest(tmp_path, AARCH64, code, cpu=model).stdout
     assert int.from_bytes(data, "little") == real & 0xFFFF_FFFF

@@ -158,9 +158,7 @@ def test_select_for_ever_ends_the_run(parts: Parts, count: int) -> None:
 @pytest.mark.parametrize(
     ("seconds", "microseconds"), [(-1, 0), (0, -1), (1, -1), ((1 << 63) - 1, 1_000_000)]
 )
-def test_select_refuses_times_that_cannot_be(
-    parts: Parts, seconds: int, microseconds: int
-) -> None:
+def test_select_refuses_times_that_cannot_be(parts: Parts, seconds: int, microseconds: int) -> None:
     """poll_select_set_timeout wants no negative part."""
     parts.guest.store(TIME, "qq", seconds, microseconds)
     assert refusal(parts.waits.select, 0, 0, 0, 0, TIME) is Errno.EINVAL

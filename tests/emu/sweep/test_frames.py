@@ -58,8 +58,8 @@ def test_arguments_ascend(machine: str) -> None:
     room = Room(arch, 0)
     room.furnish()
     values = room.entry_registers()
-    numbers = {register.emulator: register.dwarf for register in arch.registers}
-    arguments = [values[numbers[register]] for register in arch.syscall.arguments]
+    arguments = [values[number] for number in arch.arguments]
+    assert len(arguments) > 4
     assert arguments == sorted(arguments)
     assert len(set(values.values())) == len(values)
 
