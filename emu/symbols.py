@@ -86,13 +86,17 @@ class FunctionNames:
     equals a global before a weak before a local one. Where none does, a function symbol
     without size names the addresses up to the next symbol or the end of its section, and
     where there is none either, an untyped symbol in a section of instructions does so (hand
-    assembly).
+    assembly). Such a guess ends where a function is known to begin.
+
+    Args:
+        image: the file.
+        known: where functions begin, by other knowledge than symbols; not for a relocatable file.
     """
 
-    def __init__(self, image: Image) -> None:
+    def __init__(self, image: Image, known: Iterable[int] = ()) -> None:
         self._image = image
         self._relocatable = image.kind == "rel"
-        self._groups = _groups(image)
+        self._groups = _groups(image, sorted(known))
         self._sections = sorted(
             (
                 section
@@ -148,14 +152,14 @@ class FunctionNames:
         return self._sections[at].name
 
 
-def _groups(image: Image) -> dict[int, _Group]:
+def _groups(image: Image, known: list[int]) -> dict[int, _Group]:
     """By section index in a relocatable file, else all under -1."""
     members: dict[int, list[Symbol]] = {}
     for symbol in image.symbols:
         if symbol.section_index != SHN_UNDEF and _may_name_code(symbol, image.sections):
             key = symbol.section_index if image.kind == "rel" else -1
             members.setdefault(key, []).append(symbol)
-    return {key: _group(symbols, image) for key, symbols in members.items()}
+    return {key: _group(symbols, image, known) for key, symbols in members.items()}
 
 
 def _may_name_code(symbol: Symbol, sections: Sequence[Section]) -> bool:
@@ -170,7 +174,7 @@ def _may_name_code(symbol: Symbol, sections: Sequence[Section]) -> bool:
     )
 
 
-def _group(symbols: list[Symbol], image: Image) -> _Group:
+def _group(symbols: list[Symbol], image: Image, known: list[int]) -> _Group:
     """`symbols` come by ascending value."""
     sized = [
         _extent(symbol, symbol.value + symbol.size, 0)
@@ -185,9 +189,10 @@ def _group(symbols: list[Symbol], image: Image) -> _Group:
         if (symbol.kind in _FUNCTIONS and symbol.size) or covered.owner(symbol.value):
             continue
         end = _section_end(symbol, image)
-        following = bisect_right(values, symbol.value)
-        if following < len(values):
-            end = min(end, values[following])
+        for borders in (values, known):
+            following = bisect_right(borders, symbol.value)
+            if following < len(borders):
+                end = min(end, borders[following])
         if end > symbol.value:
             labels.append(_extent(symbol, end, 1 if symbol.kind in _FUNCTIONS else 2))
     if labels:

@@ -81,13 +81,11 @@ class Modules:
             image = image or parse_image(file.path.decode("utf-8", "backslashreplace"), file.data())
             if image.arch is not self._arch:
                 return None
-            names = FunctionNames(image)
             debug = self._debug(image.build_id) if image.build_id else None
-            if debug is not None:
-                names = FunctionNames(debug)
         except UnwindlabError:
             return None
         table = self._table(image)
+        names = FunctionNames(debug or image, (start for start, _ in table.function_bounds))
         functions = function_owners(names, table, self._owners)
         self._owners += len(functions)
         name = image.name if image.name not in self._names else image.path

@@ -70,6 +70,15 @@ def test_function_without_size_reaches_to_the_next_symbol() -> None:
     assert found.bounds(0x1100) is None
 
 
+def test_a_guess_ends_where_a_function_is_known_to_begin() -> None:
+    """Such as at an FDE: start files of s390x export _start with size 0; local functions follow."""
+    symbols = [("_start", 0x1010, 0, TEXT, FUNC, GLOBAL), ("f", 0x1040, 8, TEXT, FUNC, GLOBAL)]
+    found = FunctionNames(image(symbols), [0x1030, 0x1044, 0x1010])
+    assert found.bounds(0x1010) == (0x1010, 0x1030)
+    assert found.place(0x1030) == Place(None, None, ".text")
+    assert found.bounds(0x1046) == (0x1040, 0x1048)
+
+
 def test_label_in_code() -> None:
     """Hand assembly has untyped labels; mapping symbols, .L and those in data are none."""
     found = names(
