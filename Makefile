@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables bench-deferred deferred-table sweep real hostile fuzz lint clean
+.PHONY: demo test bench bench-tables bench-deferred deferred-table sweep mutate real readers hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -20,14 +20,23 @@ bench: $(VENV)/ready $(PROGRAMS)
 bench-tables: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/tables.py $(TOOLS)
 
-# Debian's own programs and libraries, fetched once; wants apt, not root. Ten minutes.
+# Debian's own programs and libraries, fetched once; wants apt, not root. Some three minutes.
 sweep: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/sweep.py
+
+# Single faults in their tables, judged by sweeps, and in our programs', also by real runs. Twenty minutes.
+mutate: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/planted.py
 
 # Debian's own programs, dynamic, beside qemu-user; wants apt, and root or user namespaces.
 # A part of it: make REAL='--machine s390x --only python' real
 real: $(VENV)/ready
 	@$(VENV)/bin/python benchmarks/real.py $(REAL)
+
+# gdb, eu-stack and perf on our cores and recordings; fetched once, wants apt, not root. A part of
+# it: make READERS='--machine s390x --only lua' readers
+readers: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/readers.py $(READERS)
 
 # A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)

@@ -26,8 +26,8 @@ _LINKER = f"{_LIBRARIES}/ld-linux-x86-64.so.2"
 _TIMEOUT = 600
 _FRAME = re.compile(r"#\d+\s+0x([0-9a-f]+)")
 
-# Reads one line of cores and prints the program counters of each, outermost last; an inlined
-# function is no frame of the machine.
+# The program counters of each thread of each core, outermost last. A function that was inlined,
+# or that called another one in its place, has no frame: gdb shows them by debug information.
 _GDB = """
 import gdb, json, os
 request = json.loads(os.environ["READERS"])
@@ -37,16 +37,22 @@ answer = []
 for core in request["cores"]:
     gdb.execute("core-file " + core, to_string=True)
     gdb.execute("maintenance flush dcache", to_string=True)  # else it shows the last core's stack
-    pcs = []
-    try:
-        frame = gdb.newest_frame()
-        while frame is not None:
-            if frame.type() != gdb.INLINE_FRAME:
-                pcs.append(frame.pc())
-            frame = frame.older()
-    except gdb.error:
-        pass
-    answer.append(pcs)
+    stacks = []
+    for thread in gdb.selected_inferior().threads():
+        thread.switch()
+        pcs = []
+        try:
+            frame = gdb.newest_frame()
+            while frame is not None:
+                if frame.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME):
+                    pcs.append(frame.pc())
+                frame = frame.older()
+        except gdb.error:
+            pass
+        while pcs and not pcs[-1]:
+            pcs.pop()  # a return address of 0 ends the stack, but is shown
+        stacks.append([thread.ptid[1], pcs])
+    answer.append(stacks)
 with open(request["out"], "w") as out:
     json.dump(answer, out)
 """
@@ -69,11 +75,20 @@ class Tools:
         )  # fmt: skip
 
     def gdb(self, program: Path, cores: Sequence[Path], sysroot: Path | None) -> list[list[int]]:
-        """The program counters of all frames of each core, innermost first.
+        """The program counters of all frames of each core's first thread, innermost first.
 
         Raises:
             BuildError: gdb gives no answer.
         """
+        return [stacks[-1][1] for stacks in self._gdb(program, cores, sysroot)]
+
+    def gdb_threads(self, program: Path, core: Path) -> dict[int, list[int]]:
+        """As `gdb`, of one core's threads by their ids."""
+        return dict(self._gdb(program, [core], None)[0])
+
+    def _gdb(
+        self, program: Path, cores: Sequence[Path], sysroot: Path | None
+    ) -> list[list[tuple[int, list[int]]]]:
         out = cores[0].with_name("gdb.json")
         script = out.with_suffix(".py")
         script.write_text(_GDB)
@@ -88,7 +103,7 @@ class Tools:
         )
         if not out.exists():
             raise BuildError(f"gdb: {done.stderr[-300:]}")
-        answer: list[list[int]] = json.loads(out.read_text())
+        answer: list[list[tuple[int, list[int]]]] = json.loads(out.read_text())
         return answer
 
     def eu_stack(self, program: Path, core: Path, sysroot: Path | None) -> list[int]:

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import functools
+import io
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from elftools.dwarf.callframe import FDE, RegisterRule
+from elftools.elf.elffile import ELFFile
+
 from benchmarks.stopping import Stop, span, spread, stops
 from emu.check.options import RunOptions
+from emu.check.session import Session
 from emu.export.core import write_core
 from emu.export.perf_layout import (
     CONTEXT_USER,
@@ -21,9 +28,11 @@ from emu.export.perf_layout import (
 from emu.export.perf_records import Comm, DeferredChain, Mmap, PerfSample, Record, SampleId
 from emu.export.perfdata import Host, write_perf
 from emu.export.registers import pack_perf, values
+from emu.image import Image
 from emu.linux.credentials import PID
 from emu.memory import EXECUTE
 from emu.unwind.walker import ModuleTable, walk
+from emu.verdict import Verdict
 
 CHAIN, STACK, DEFERRED = "perf, chain", "perf, stack", "perf, deferred"
 _BASE = (
@@ -36,35 +45,65 @@ _FLAGS = flag_bits(
 )  # fmt: skip
 _COPY = 60_000
 """Most bytes of stack in a sample."""
-_SPARE = 3
-"""So many points are tried in each part of a run."""
+_SPARE = 6
+"""So many times more points are tried than are wanted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Truth:
+    """PC and true return addresses, innermost first.
+
+    `ends`: the .eh_frame says so of the last one. A start in assembly often has no rows, and what
+    a reader finds behind it is its own guess. `names`: of the functions in which the addresses
+    lie, all that each has; empty where no symbol covers one. `image` and `address`: the first
+    PC's file, and where it is there.
+    """
+
+    pcs: tuple[int, ...]
+    ends: bool
+    names: tuple[frozenset[str], ...]
+    image: Image
+    address: int
+
+    def keeps_in_registers(self) -> bool:
+        """The first function keeps registers of its caller in others, as its .eh_frame says."""
+        file = ELFFile(io.BytesIO(self.image.data))
+        for entry in file.get_dwarf_info().EH_CFI_entries():
+            if not isinstance(entry, FDE):
+                continue
+            start, size = entry["initial_location"], entry["address_range"]
+            if start <= self.address < start + size:
+                rows = [row for row in entry.get_decoded().table if row["pc"] <= self.address]
+                kinds = [rule.type for rule in rows[-1].values() if isinstance(rule, RegisterRule)]
+                return RegisterRule.REGISTER in kinds
+        return False
 
 
 @dataclass(slots=True)
 class Recorded:
     """What was written.
 
-    `truths` has the PC and the true return addresses of each point, innermost first; `cores`
-    one core each, `recordings` the perf.data files by kind; `passed` counts the points at which
-    not even .eh_frame leads to the true stack, so that no reader could be asked.
+    `truths` has one of each point; `cores` a core each, `recordings` the perf.data files by
+    kind; `passed` counts the points at which not even .eh_frame leads to the true stack, so that
+    no reader could be asked.
     """
 
-    truths: list[tuple[int, ...]] = field(default_factory=list)
+    truths: list[Truth] = field(default_factory=list)
     cores: list[Path] = field(default_factory=list)
     recordings: dict[str, Path] = field(default_factory=dict)
     passed: int = 0
 
 
 def record(
-    program: str, options: RunOptions, path: Callable[[bytes], bytes], folder: Path, count: int,
-    most: int, seed: int,
+    program: str, options: RunOptions, path: Callable[[bytes], bytes],
+    folder: Path, count: int, most: int, seed: int,
 ) -> Recorded:  # fmt: skip
     """Run a program and write its files.
 
     Args:
         program: its path.
         options: of the run.
-        path: the reader's name of a file that the guest knows by its argument.
+        path: the name in what is written of a file that the guest knows by its argument.
         folder: where the files go.
         count: points, fewer where a part of the run has no good one.
         most: instructions that are looked at.
@@ -76,39 +115,62 @@ def record(
     first, last = span(program, options, most)
     points = spread(first, last, count * _SPARE, seed)
     found, recorder = Recorded(), _Recorder(path)
-    part = -1
     for number, stop in enumerate(stops(program, options, points)):
-        if number // _SPARE == part:
+        # One of each part of the run; for a part without a good one, one more of the next.
+        if len(found.truths) > number // _SPARE:
             continue
-        if not _good(stop):
+        truth = _truth(stop)
+        if truth is None:
             found.passed += 1
             continue
-        part = number // _SPARE
         core = folder / f"core-{len(found.cores)}"
         with core.open("wb") as file:
             write_core(file, stop.process(), path)
         found.cores.append(core)
-        found.truths.append(stop.truth)
+        found.truths.append(truth)
         recorder.add(stop)
     found.recordings = recorder.write(folder)
     return found
 
 
-def _good(stop: Stop) -> bool:
-    """The .eh_frame leads to the true stack, and that fits into a sample.
-
-    Whether it says that the last frame is the last is another question: a start in assembly
-    often has no rows.
-    """
+def _truth(stop: Stop) -> Truth | None:
+    """None: .eh_frame does not lead to the true stack, or that does not fit into a sample."""
     session = stop.session
-    sample, truth = session.sample(), session.true_callers()
+    sample, callers = session.sample(), session.true_callers()
     tables = [ModuleTable(i.start, i.end, i.bias, i.module.table) for i in session.code]
-    high = session.process.stack.high
-    return (
-        walk(sample, tables).return_addresses == list(truth)
-        and len(truth) < MOST_FRAMES
-        and 0 < high - sample.registers[session.arch.sp] < _COPY
-    )
+    size = session.process.stack.high - sample.registers[session.arch.sp]
+    trace = walk(sample, tables)
+    if (
+        tuple(trace.return_addresses[: len(callers)]) != callers
+        or len(callers) >= MOST_FRAMES
+        or not 0 < size < _COPY
+    ):
+        return None
+    ends = len(trace.return_addresses) == len(callers) and trace.stop is Verdict.OUTERMOST
+    item = session.code.find(sample.pc)
+    if item is None:
+        return None
+    names = tuple(_names(session, pc) for pc in stop.truth)
+    return Truth(stop.truth, ends, names, item.module.image, sample.pc - item.bias)
+
+
+def _names(session: Session, pc: int) -> frozenset[str]:
+    item = session.code.find(pc)
+    if item is None:
+        return frozenset()
+    bounds = item.module.names.bounds(pc - item.bias)
+    if bounds is None:
+        return frozenset()
+    return _aliases(item.module.image).get(bounds[0], frozenset())
+
+
+@functools.cache
+def _aliases(image: Image) -> dict[int, frozenset[str]]:
+    """By address."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for symbol in image.symbols:
+        found[symbol.value].add(symbol.name)
+    return {address: frozenset(names) for address, names in found.items()}
 
 
 class _Recorder:

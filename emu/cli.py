@@ -4,6 +4,7 @@
 """
 
 import argparse
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from emu.errors import UnwindlabError, UsageError
 from emu.report.output import refuse_inputs
 from emu.report.text import complain, printable
+from emu.sweep.garbage import uncollected
 
 if TYPE_CHECKING:
     from emu.check.options import RunOptions
@@ -133,6 +135,17 @@ def _check(options: argparse.Namespace) -> int:
 
 
 def _backtrace(options: argparse.Namespace) -> int:
+    if options.core or options.perf:
+        from emu.report.stored import backtrace_core, backtrace_perf
+
+        if options.at or options.arguments or (options.core and options.perf):
+            raise UsageError(f"{options.core or options.perf}: takes neither --at nor ARG")
+        return (backtrace_core if options.core else backtrace_perf)(
+            options.core or options.perf, options.program, options.root, options.lookup,
+            options.format, options.output,
+        )  # fmt: skip
+    if not options.program:
+        raise UsageError("backtrace: the following arguments are required: PROGRAM")
     if not options.at:
         raise UsageError(f"{options.program}: backtrace needs --at POINT, before PROGRAM")
     from emu.report.check import backtrace
@@ -168,8 +181,6 @@ def _compare(options: argparse.Namespace) -> int:
 
 
 def _sweep_options(options: argparse.Namespace) -> "SweepOptions":
-    import os
-
     from emu.sweep.result import SweepOptions
 
     return SweepOptions(
@@ -180,6 +191,7 @@ def _sweep_options(options: argparse.Namespace) -> "SweepOptions":
     )
 
 
+@uncollected()
 def _sweep(options: argparse.Namespace) -> int:
     from emu.report.sweep import sweep
 
@@ -194,6 +206,7 @@ def _sweep(options: argparse.Namespace) -> int:
     )
 
 
+@uncollected()
 def _mutate(options: argparse.Namespace) -> int:
     from emu.report.mutate import mutate
 
@@ -208,9 +221,10 @@ def _doctor(options: argparse.Namespace) -> int:
     return doctor()
 
 
-def _add_run_options(command: argparse.ArgumentParser) -> None:
+def _add_run_options(command: argparse.ArgumentParser) -> argparse.Action:
+    """The argument that is the program, required unless its user says otherwise."""
     # With separate positionals argparse would keep a "--" among ARG for itself.
-    command.add_argument(
+    guest = command.add_argument(
         "guest", metavar="PROGRAM", nargs=argparse.PARSER, action=_Guest,
         help="what to run; options of unwindlab stand before it, all behind it is the guest's",
     )  # fmt: skip
@@ -259,6 +273,7 @@ def _add_run_options(command: argparse.ArgumentParser) -> None:
         help="of clock, randomness and addresses: the same seed, the same report (0)",
     )  # fmt: skip
     _add_output(command)
+    return guest
 
 
 def _add_sweep_options(command: argparse.ArgumentParser) -> None:
@@ -320,8 +335,15 @@ def _parser() -> argparse.ArgumentParser:
     command = commands.add_parser(
         "backtrace", help="the stack at a point by every table, beside the truth"
     )
-    _add_run_options(command)
-    command.set_defaults(run=_backtrace)
+    _add_run_options(command).required = False
+    command.add_argument(
+        "--core", metavar="CORE", help="not a run: the threads of an ELF core, PROGRAM's if named"
+    )
+    command.add_argument(
+        "--perf", metavar="FILE",
+        help="not a run: the samples of a perf.data file that have registers and stack",
+    )  # fmt: skip
+    command.set_defaults(run=_backtrace, program="", arguments=())
 
     command = commands.add_parser(
         "sweep", help="force every way through every function, without running the program"
@@ -404,6 +426,8 @@ def _parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; the exit status."""
     options = _parser().parse_args(arguments)
+    # No command multiplies matrices: the library for that need not start its threads.
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     try:
         status: int = options.run(options)
     except UnwindlabError as error:

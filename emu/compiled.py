@@ -41,9 +41,9 @@ SOURCES = (
     "emu/sframe/bulk.py", "emu/sframe/layout.py", "emu/sframe/scan.py",
     "emu/sweep/faults.py", "emu/sweep/hook.py", "emu/sweep/instructions.py",
     "emu/sweep/items.py", "emu/sweep/lengths.py", "emu/sweep/noreturn.py",
-    "emu/sweep/noreturn_names.py", "emu/sweep/paging.py", "emu/sweep/run_hook.py",
-    "emu/sweep/saved.py",
-    "emu/sweep/state.py", "emu/sweep/steer.py", "emu/sweep/verdict.py",
+    "emu/sweep/noreturn_names.py", "emu/sweep/paging.py", "emu/sweep/paths.py",
+    "emu/sweep/run_hook.py", "emu/sweep/saved.py", "emu/sweep/state.py", "emu/sweep/steer.py",
+    "emu/sweep/verdict.py",
     "emu/truth/classify.py", "emu/truth/shadow.py", "emu/unwind/frames.py",
     "emu/unwind/lookup.py", "emu/unwind/packed.py", "emu/unwind/step.py", "emu/verdict.py",
 )  # fmt: skip

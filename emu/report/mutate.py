@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 from emu.check.options import RunOptions
 from emu.report.output import refuse_inputs, write_report
-from emu.report.progress import progress
+from emu.report.progress import progress, waiting
 from emu.report.text import text_of
 from emu.sweep.mutants import Score
 from emu.sweep.plant import Fault
@@ -32,14 +33,15 @@ def mutate(
     """
     refuse_inputs(output, path)
     if by == "check":
-        with progress(path, RunOptions().max_instructions) as advance:
+        with progress(Path(path).name, RunOptions().max_instructions) as advance:
             run = FaultyRun(path, options.table, advance)
             score = run.judge()
         names = run.module.names
         report = _Report(path, run.arch.name, run.kind, by, score, lambda at: _place(names, at))
     else:
-        job = Sweep(path, options)
-        with progress(path, len(job.roots()), "functions") as advance:
+        with waiting(Path(path).name, "reading"):
+            job = Sweep(path, options)
+        with progress(Path(path).name, len(job.roots()), "functions") as advance:
             score = job.mutate(advance)
         report = _Report(path, job.arch.name, job.kind, by, score, lambda at: _placed(job, at))
     write_report(report.json() if format == "json" else report.text(), output)
@@ -78,6 +80,7 @@ class _Report:
             "mutants": {"planted": score.planted} | _counts(score),
             "kinds": {kind: dict(sorted(n.items())) for kind, n in score.by_kind.items()},
             "misses": [self._miss(fault) for fault in score.misses],
+            "frame_given_up": list(score.given_up),
         }
         return json.dumps(answer, indent=1) + "\n"
 
@@ -100,6 +103,9 @@ class _Report:
             lines.append(f"  {miss['kind']} in {miss['function']} at {miss['at']}")
         if len(score.misses) > _MOST_MISSES:
             lines.append(f"  ... {len(score.misses) - _MOST_MISSES} more")
+        if score.given_up:
+            names = ", ".join(score.given_up)
+            lines += ["", f"frame given up, and not judged from there on: {names}"]
         return text_of(lines)
 
     def _miss(self, fault: Fault) -> dict[str, str]:

@@ -3,8 +3,12 @@
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from emu.report.text import printable
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 
 @contextmanager
@@ -15,15 +19,30 @@ def progress(
     if not sys.stderr.isatty():
         yield None
         return
+    with _bar("{task.completed:,.0f} " + unit) as bar:
+        task = bar.add_task(printable(title), total=total)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def waiting(title: str, what: str) -> Iterator[None]:
+    """Show that something is going on whose end is not known."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with _bar(what) as bar:
+        bar.add_task(printable(title), total=None)
+        yield
+
+
+def _bar(text: str) -> "Progress":
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
         TextColumn("{task.description}", markup=False),
         BarColumn(),
-        TextColumn("{task.completed:,.0f} " + unit),
+        TextColumn(text),
         TimeElapsedColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(printable(title), total=total)
-        yield lambda done: bar.update(task, completed=done)
+    return Progress(*columns, console=Console(stderr=True), transient=True)

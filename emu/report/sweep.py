@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from emu.check.known import Known, read_known, sort_known
@@ -10,7 +11,7 @@ from emu.report.check_json import place_object, values_object
 from emu.report.check_text import headline, values_text
 from emu.report.disassembly import Disassembler, Line
 from emu.report.output import refuse_inputs, write_report
-from emu.report.progress import progress
+from emu.report.progress import progress, waiting
 from emu.report.text import text_of
 from emu.rowtext import row_text
 from emu.sweep.result import SweepFinding, SweepOptions, SweepResult
@@ -34,8 +35,9 @@ def sweep(
     """Sweep one file; the exit status."""
     refuse_inputs(output, path, known_file)
     entries = read_known(known_file) if known_file else []
-    job = Sweep(path, options)
-    with progress(path, len(job.roots()), "functions") as advance:
+    with waiting(Path(path).name, "reading"):
+        job = Sweep(path, options)
+    with progress(Path(path).name, len(job.roots()), "functions") as advance:
         result = job.run(advance)
     split = sort_known([item.finding for item in result.findings], entries, result.arch)
     report = _Report(job, result, frozenset(map(id, split.known)), split.unused)

@@ -31,6 +31,8 @@ class Block:
 
     def __init__(self, room: Room, sites: Sites, pads: list[tuple[int, int]]) -> None:
         self.words: npt.NDArray[np.int64] = np.zeros(w.WORDS, np.int64)
+        self.address = int(self.words.ctypes.data)
+        """Of the words."""
         self.states: npt.NDArray[np.uint8] = np.zeros(1024, np.uint8)
         """By candidate: how its ways came out."""
         self._kept: list[npt.NDArray[np.generic]] = []
@@ -50,11 +52,6 @@ class Block:
             self.words[w.FAULT_ROWS] = mutants.rows.ctypes.data
             self.words[w.FAULT_SETS] = mutants.sets.ctypes.data
             self.words[w.OUTCOMES] = mutants.outcomes.ctypes.data
-
-    @property
-    def address(self) -> int:
-        """Of the words."""
-        return int(self.words.ctypes.data)
 
     def clear(self, called: bool) -> None:
         """Begin with another function; `called`: there is a frame above it."""

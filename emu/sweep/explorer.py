@@ -14,7 +14,6 @@ from emu.sweep.entries import Entrance, Entry
 from emu.sweep.hook import sweep_hook
 from emu.sweep.indirect import IndirectJumps
 from emu.sweep.items import bring_back, pop
-from emu.sweep.operands import Operands
 from emu.sweep.repair import WildStores
 from emu.sweep.room import Room
 from emu.sweep.sites import Sites
@@ -58,22 +57,18 @@ class Explorer:
         self.engine = room.engine
         self._block = Block(room, sites, pads)
         self.words = self._block.words
+        self.block = self._block.address
+        """Of the state block."""
         self.candidates: list[Candidate] = []
         self.faults: dict[int, str] = {}
         """Instructions that the emulator could not execute, by runtime address."""
         self.cut: dict[int, str] = {}
         """Functions that could not be followed to the end, by their start."""
         self._entered = 0
-        operands = Operands(self.arch)
-        self.indirect = IndirectJumps(self, operands)
-        self.stores = WildStores(self, operands)
+        self.indirect = IndirectJumps(self, sites.operands)
+        self.stores = WildStores(self, sites.operands)
         self.entrance = Entrance(self)
         self.engine.hook_code(sweep_hook.address or 0, self.words.ctypes.data)
-
-    @property
-    def block(self) -> int:
-        """Address of the state block."""
-        return self._block.address
 
     def explore(self, pc: int, tag: int, how: Entry) -> None:
         """Follow every way from an address.

@@ -7,6 +7,7 @@ from emu.check.judge import judge
 from emu.native import load8, load32, load64, store8
 from emu.sweep import state as w
 from emu.sweep.saved import wrong_register
+from emu.sweep.verdict import is_wrong
 from emu.unwind.packed import ROW_BYTES
 from emu.unwind.step import CFA, FP, RA
 from emu.verdict import Verdict
@@ -57,6 +58,7 @@ def judge_all(
         elif depth:  # where there is no caller no values are right or wrong
             same = load64(result + CFA) == cfa and load64(result + RA) == ra
             if not same or load64(result + FP) != old_fp:
-                found |= DIFFERENT
+                # Where the right row is an error itself, its finding has other values then.
+                found |= DETECTED if is_wrong(verdict) else DIFFERENT
         store8(place, load8(place) | found)
         entries += ENTRY_BYTES

@@ -15,7 +15,8 @@ from emu.native import address_of, load8, load32, load64, signed, store8, store3
 from emu.sweep import state as w
 from emu.sweep.faults import ENTRY_BYTES, judge_all
 from emu.sweep.items import bring_back, get_register, keep_block, redirect
-from emu.sweep.steer import count_one, decide, end_path, mark_candidate, site_at, stop
+from emu.sweep.paths import count_one, end_path, mark_candidate, site_at, stop
+from emu.sweep.steer import decide
 from emu.sweep.verdict import is_wrong, verdict_of
 from emu.truth.shadow import DEPTH
 

@@ -7,49 +7,26 @@ of an entry is what it becomes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from arch.flow import Flow
-from emu.machine.engine import StopKind
 from emu.sweep import state as w
-from emu.sweep.items import bring_back, get_register, keep, peek, push, set_register
+from emu.sweep.items import bring_back, get_register, keep, push, set_register
 from emu.sweep.operands import MemoryOperand, Operands
-from emu.sweep.steer import judge_return, unvisited
+from emu.sweep.paths import judge_return
+from emu.sweep.replay import Replay, Stretch
+from emu.sweep.steer import unvisited
 from emu.verdict import Verdict
 
 if TYPE_CHECKING:
     from emu.sweep.explorer import Explorer
 
-_BLOCKS = 4
-"""Blocks behind the jump that are searched for the load and for the bound."""
 _LONGEST_TABLE = 1024
 _WRONG_IN_A_ROW = 16
 """Wrong entries after which a table with a known bound is given up."""
-_REPLAY_LIMIT = 400
-"""Instructions of one replay."""
-_SHARED_LIMIT = 40
-"""Instructions of a block that several jumps share."""
-_DIRECT = (Flow.BRANCH, Flow.JUMP, Flow.LINK)
 _SIGN = 1 << 63
-
-
-@dataclass(frozen=True, slots=True)
-class _Block:
-    """A block on the way to the jump: the machine at its start, and its instructions."""
-
-    item: int
-    instructions: tuple[int, ...]
-
-    @property
-    def start(self) -> int:
-        return self.instructions[0]
-
-    @property
-    def end(self) -> int:
-        return self.instructions[-1]
 
 
 class IndirectJumps:
@@ -63,8 +40,9 @@ class IndirectJumps:
     def __init__(self, explorer: Explorer, operands: Operands) -> None:
         self._explorer = explorer
         self._operands = operands
-        self._here = np.zeros(w.ITEM_LIMIT // 8, np.int64)
-        self._at_load = np.zeros(w.ITEM_LIMIT // 8, np.int64)
+        self._replay = Replay(explorer)
+        self._items = np.zeros((2, w.ITEM_LIMIT // 8), np.int64)
+        self._here, self._at_load = (int(item.ctypes.data) for item in self._items)
         self._tables: set[int] = set()
         self.targets: dict[int, int] = {}
         """How many places each resolved jump leads to."""
@@ -72,7 +50,6 @@ class IndirectJumps:
         """Jumps that nothing was found for, and why."""
         self.open: set[int] = set()
         """Those of them that were met on the ways from the last entry."""
-        self._mark_shared()
 
     def forget(self) -> None:
         """Begin with another function: what is known of tables so far is that of the last one."""
@@ -83,76 +60,25 @@ class IndirectJumps:
         """Put the places that the jump at `pc` leads to on the work list."""
         explorer = self._explorer
         mode = int(explorer.words[w.MODE])
-        keep(explorer.block, self._here.ctypes.data)
-        blocks = self._blocks(pc)
+        keep(explorer.block, self._here)
+        blocks = self._replay.blocks(pc)
         try:
             found = self._load(blocks)
             if found is None or not self._table(pc, blocks[: found[0] + 1], *found[1:]):
-                bring_back(explorer.block, self._here.ctypes.data)
+                bring_back(explorer.block, self._here)
                 self._plain(pc, "no table" if found is None else "no constant table")
         finally:
             explorer.words[w.MODE] = mode
 
-    def _mark_shared(self) -> None:
-        """Let blocks be passed more than once that end in a jump and load nothing for it.
-
-        Compilers merge the jumps of several tables: the loads stand in the blocks before.
-        """
-        for records, addresses in zip(
-            self._explorer.sites.records, self._explorer.sites.addresses, strict=True
-        ):
-            targets = set(records["target"][np.isin(records["kind"], _DIRECT)].tolist())
-            for at in np.flatnonzero(records["kind"] == Flow.JUMP_INDIRECT).tolist():
-                first = at
-                while (
-                    first
-                    and at - first < _SHARED_LIMIT
-                    and int(addresses[first]) not in targets
-                    and records["kind"][first - 1] in (Flow.PLAIN, Flow.SKIP)
-                    and records["function"][first - 1] == records["function"][at]
-                ):
-                    first -= 1
-                block = range(first, at + 1)
-                if not any(
-                    self._operands.table_load(self._code(int(addresses[i])), int(addresses[i]))
-                    for i in block
-                ):
-                    records["flags"][first : at + 1] |= w.REVISIT
-
     # ---- the way to the jump
 
-    def _blocks(self, pc: int) -> list[_Block]:
-        """The jump's block and those before it on this path, nearest first."""
-        sites = self._explorer.sites
-        blocks: list[_Block] = []
-        item = int(self._explorer.words[w.HISTORY])
-        while item and len(blocks) < _BLOCKS:
-            address = int(peek(item + w.I_PC))
-            instructions: list[int] = []
-            while True:
-                site = sites.at(address)
-                if site is None:
-                    return blocks
-                instructions.append(address)
-                if address == pc if not blocks else site["kind"] not in (Flow.PLAIN, Flow.SKIP):
-                    break
-                if (not blocks and address > pc) or len(instructions) > _REPLAY_LIMIT:
-                    return blocks
-                address += int(site["size"])
-                if blocks and address == blocks[-1].start:
-                    break
-            if blocks and site["kind"] in (Flow.CALL, Flow.CALL_INDIRECT):
-                return blocks
-            blocks.append(_Block(item, tuple(instructions)))
-            item = int(peek(item + w.I_PREVIOUS))
-        return blocks
-
     def _code(self, address: int) -> bytes:
-        site = self._explorer.sites.at(address)
-        assert site is not None
-        return self._explorer.room.memory.read(address, int(site["size"]))
+        sites = self._explorer.sites
+        place = sites.position(address)
+        assert place is not None
+        return self._explorer.room.memory.read(address, sites.sizes[place[0]][place[1]])
 
-    def _load(self, blocks: list[_Block]) -> tuple[int, int, MemoryOperand] | None:
+    def _load(self, blocks: list[Stretch]) -> tuple[int, int, MemoryOperand] | None:
         """(number of its block, address, operand) of the last load with base and index."""
         for number, block in enumerate(blocks):
             for address in reversed(block.instructions):
@@ -161,7 +87,7 @@ class IndirectJumps:
                     return number, address, operand
         return None
 
-    def _bound(self, blocks: list[_Block]) -> int | None:
+    def _bound(self, blocks: list[Stretch]) -> int | None:
         """How many entries the comparison before the jump lets pass."""
         sites = self._explorer.sites
         for number, block in enumerate(blocks):
@@ -176,12 +102,12 @@ class IndirectJumps:
 
     # ---- tables
 
-    def _table(self, pc: int, way: list[_Block], at: int, operand: MemoryOperand) -> bool:
+    def _table(self, pc: int, way: list[Stretch], at: int, operand: MemoryOperand) -> bool:
         """Follow the jump for each entry; False: it reads no constant table."""
         explorer = self._explorer
-        block, at_load = explorer.block, self._at_load.ctypes.data
+        block, at_load = explorer.block, self._at_load
         bring_back(block, way[-1].item)
-        if at != way[-1].start and not self._replay(way[-1].start, at):
+        if at != way[-1].start and not self._replay.run(way[-1].start, at):
             return False
         keep(block, at_load)
         base, index = operand.base, operand.index
@@ -195,21 +121,25 @@ class IndirectJumps:
         if not placed.readable_constant(start) or (base is None and operand.step > 1):
             return False
         self._tables.add(start)
-        bound = self._bound(self._blocks(pc))
+        bound = self._bound(self._replay.blocks(pc))
         wrong = 0
         targets: set[int] = set()
+        judged: dict[int | None, tuple[bool, bool]] = {None: (False, False)}
         for number in range(bound or _LONGEST_TABLE):
             if number and start + number * operand.entry in self._tables:
                 break
             bring_back(block, at_load)
             set_register(block, index, number * operand.step)
-            target = self._follow(way, at, pc)
-            if target is None or not self._fits(pc, target):
+            target = self._replay.follow(way, at, pc)
+            if target is not None and target not in judged:
+                likely = bound is not None or self._same_cfa(pc, target)
+                judged[target] = self._fits(pc, target), likely
+            fits, likely = judged[target]
+            if target is None or not fits:
                 wrong += 1
                 if bound is None or wrong >= _WRONG_IN_A_ROW:
                     break
                 continue
-            likely = bound is not None or self._same_cfa(pc, target)
             wrong = 0 if likely else wrong + 1
             if wrong >= _WRONG_IN_A_ROW:
                 break
@@ -268,8 +198,8 @@ class IndirectJumps:
         if jump is not None and jump["kind"] == Flow.RETURN:
             judge_return(explorer.block)
             return
-        target = self._over(pc)
-        bring_back(explorer.block, self._here.ctypes.data)
+        target = self._replay.over(pc, pc)
+        bring_back(explorer.block, self._here)
         site = None if target is None else sites.at(target)
         if site is not None and jump is not None and site["function"] == jump["function"]:
             assert target is not None
@@ -295,49 +225,7 @@ class IndirectJumps:
         if site is not None and site["function"] == jump["function"]:
             push(explorer.block, after, int(site["function"]), pc, int(explorer.words[w.TAG]))
 
-    # ---- running
-
     def _value(self, register: int | None) -> int:
         if register is None:
             return 0
         return int(get_register(self._explorer.block, register)) % (2 * _SIGN)
-
-    def _follow(self, way: list[_Block], at: int, pc: int) -> int | None:
-        """From the load to where the jump goes to; None: nowhere."""
-        for block in reversed(way[1:]):
-            if at != block.end and not self._replay(at, block.end):
-                return None
-            at = way[way.index(block) - 1].start
-        if at != pc and not self._replay(at, pc):
-            return None
-        return self._over(pc)
-
-    def _replay(self, start: int, end: int) -> bool:
-        """Execute from one address up to another."""
-        return self._run(start, end, False) == w.REACHED
-
-    def _over(self, pc: int) -> int | None:
-        """Execute the jump; where it went to, or None."""
-        if self._run(pc, pc, True) != w.LANDING:
-            return None
-        return int(self._explorer.words[w.STOP_PC])
-
-    def _run(self, start: int, end: int, over: bool) -> int:
-        explorer, words = self._explorer, self._explorer.words
-        words[w.MODE] = w.REPLAY
-        words[w.STOP_AT] = end
-        words[w.RUN_ON] = over
-        words[w.LANDED] = 0
-        words[w.CHASE_LEFT] = _REPLAY_LIMIT
-        address = start
-        for _ in range(8):
-            words[w.STOPPED_BY] = w.NOTHING
-            stop = explorer.engine.run(address)
-            if words[w.STOPPED_BY] != w.NOTHING:
-                return int(words[w.STOPPED_BY])
-            fetch = stop.kind is StopKind.MEMORY and stop.access == "fetch"
-            site = explorer.sites.at(int(words[w.PREVIOUS_PC]))
-            if words[w.LANDED] or fetch or site is None:
-                return w.NOTHING
-            address = int(words[w.PREVIOUS_PC]) + int(site["size"])
-        return w.NOTHING

@@ -4,16 +4,21 @@ Both ways fill `sizes` (bytes of the instruction that begins there, 0: none does
 element for each place at which an instruction may begin, and mark as BAD what is none.
 """
 
+import ctypes
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
-import capstone
+import capstone as _capstone
 import numba
 import numpy as np
 import numpy.typing as npt
 
 from arch import Arch
 from arch.flow import Flow
+from emu.native import call_next, load8, load64, store64
+
+capstone: Any = _capstone
 
 ByteArray = npt.NDArray[np.uint8]
 WordArray = npt.NDArray[np.int64]
@@ -21,6 +26,7 @@ WordArray = npt.NDArray[np.int64]
 _BAD = int(Flow.BAD)
 _INVALID = ".byte"
 """Capstone's mnemonic of a byte that begins no instruction."""
+_SIZE, _NAME = (getattr(capstone._cs_insn, name).offset for name in ("size", "mnemonic"))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,16 +46,13 @@ class Begins:
         if self.arch.instruction_lengths:
             self._measure(parts, False)
             return
-        engine = _engine(self.arch)
-        doubtful = (_INVALID, *self.arch.misread)
-        for first, last in parts:
-            code = self.code[first:last]
-            lines = [(size, name) for _, size, name, _ in engine.disasm_lite(code, first)]
-            size = np.array([size for size, _ in lines], np.int64)
-            at = first + np.cumsum(size) - size
-            self.sizes[at] = size
-            self.kinds[at[[name == _INVALID for _, name in lines]]] = _BAD
-            self._repair(engine, at[[name in doubtful for _, name in lines]].tolist(), last)
+        bounds = np.array(list(parts), np.int64).reshape(-1, 2)
+        engine = _Disassembler(self, bounds)
+        part = 0
+        while part < len(bounds):
+            part, doubtful = engine.cut(part)
+            if doubtful:
+                self._repair(engine.engine, doubtful, int(bounds[part - 1, 1]))
 
     def join(self, parts: Iterable[tuple[int, int]]) -> None:
         """Cut parts, each only up to where an instruction begins already."""
@@ -66,7 +69,7 @@ class Begins:
         code = np.frombuffer(self.code, np.uint8)
         _measure(code, bounds, lengths, self.shift, join, self.sizes, self.kinds)
 
-    def _repair(self, engine: capstone.Cs, doubtful: list[int], last: int) -> None:
+    def _repair(self, engine: Any, doubtful: list[int], last: int) -> None:
         """Find the lengths of instructions that only Capstone does not know.
 
         What it has made of the bytes behind them goes, up to where both ways meet.
@@ -81,7 +84,7 @@ class Begins:
             self._set(at, size, 0)
             known = self._step(engine, at + size, last, replace=True)
 
-    def _step(self, engine: capstone.Cs, at: int, last: int, replace: bool = False) -> int:
+    def _step(self, engine: Any, at: int, last: int, replace: bool = False) -> int:
         """Cut one by one up to a known beginning, whose offset is the result, or to `last`."""
         while at < last and self.sizes[at] == 0:
             code = self.code[at : min(last, at + self._longest)]
@@ -105,7 +108,7 @@ class Begins:
         self.sizes[at] = size
         self.kinds[at] = kind
 
-    def _lookalike(self, engine: capstone.Cs, code: bytes) -> int:
+    def _lookalike(self, engine: Any, code: bytes) -> int:
         """Length of an instruction by one that looks like it; 0: there is none."""
         for like in self.arch.lookalikes:
             head = code[: len(like.keep)]
@@ -125,7 +128,48 @@ class Begins:
         return self.arch.longest_instruction
 
 
-def _engine(arch: Arch) -> capstone.Cs:
+class _Disassembler:
+    """Capstone, called by compiled code: with an object for each line it takes five times as long.
+
+    Args:
+        begins: what is to be cut.
+        bounds: (first offset, offset behind) of its parts.
+    """
+
+    def __init__(self, begins: Begins, bounds: WordArray) -> None:
+        self.engine = _engine(begins.arch)
+        self._begins, self._bounds = begins, bounds
+        longest = int((bounds[:, 1] - bounds[:, 0]).max(initial=0))
+        self._doubtful: WordArray = np.zeros(longest, np.int64)
+        self._line = capstone._cs_insn()
+        self._place: WordArray = np.zeros(3, np.int64)
+        self._code = np.frombuffer(begins.code or b"\0", np.uint8)
+        self._names = np.array([_beginning(n) for n in (_INVALID, *begins.arch.misread)], np.int64)
+        self._function = ctypes.cast(capstone._cs.cs_disasm_iter, ctypes.c_void_p).value or 0
+
+    def cut(self, part: int) -> tuple[int, list[int]]:
+        """Cut parts from a number on, up to one with instructions whose lengths are doubtful.
+
+        Returns:
+            The number of the next part, and those instructions of the last.
+        """
+        begins = self._begins
+        part, count = _cut(
+            self._function, self.engine.csh.value, self._code.ctypes.data, self._bounds,
+            part, self._place.ctypes.data, ctypes.addressof(self._line), _SIZE, _NAME, self._names,
+            begins.sizes, begins.kinds, self._doubtful,
+        )  # fmt: skip
+        return part, self._doubtful[:count].tolist()
+
+
+def _beginning(name: str) -> tuple[int, int]:
+    """(mask, value) of the word that a mnemonic of at most seven letters begins with."""
+    text = name.encode() + b"\0"
+    mask = b"\xff" * len(text)
+    return int.from_bytes(mask, "little", signed=len(mask) == 8), int.from_bytes(text, "little")
+
+
+def _engine(arch: Arch) -> Any:
     engine = capstone.Cs(*arch.disassembler)
     engine.skipdata = True
     return engine
@@ -152,3 +196,52 @@ def _measure(
                 kinds[at >> shift] = _BAD
             sizes[at >> shift] = size
             at += size
+
+
+@numba.njit(cache=True)
+def _cut(
+    function: int,
+    handle: int,
+    code: int,
+    bounds: WordArray,
+    part: int,
+    place: int,
+    line: int,
+    size_offset: int,
+    name_offset: int,
+    names: WordArray,
+    sizes: ByteArray,
+    kinds: ByteArray,
+    doubtful: WordArray,
+) -> tuple[int, int]:
+    """Cut parts by the disassembler, up to one with doubtful instructions, which are listed.
+
+    Args:
+        function, handle: of the disassembler; it decodes one instruction.
+        code: address of the first byte.
+        bounds: (first offset, offset behind) of the parts.
+        part: number of the first one.
+        place: address of three words: what the disassembler has left to do.
+        line: address of what it writes; size and name stand at the offsets given.
+        names: (mask, value) of names that are doubtful; the first is that of what is none.
+        sizes, kinds, doubtful: to be filled.
+    """
+    count = 0
+    while part < len(bounds) and count == 0:
+        at = bounds[part, 0]
+        store64(place, code + at)
+        store64(place + 8, bounds[part, 1] - at)
+        store64(place + 16, at)
+        while load64(place + 8) > 0 and call_next(function, handle, place, line):
+            size = load8(line + size_offset)
+            sizes[at] = size
+            word = load64(line + name_offset)
+            for number in range(len(names)):
+                if word & names[number, 0] == names[number, 1]:
+                    if number == 0:
+                        kinds[at] = _BAD
+                    doubtful[count] = at
+                    count += 1
+            at += size
+        part += 1
+    return part, count

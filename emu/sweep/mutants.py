@@ -31,6 +31,8 @@ class Score:
     missed: int
     by_kind: dict[str, Counter[str]]
     misses: tuple[Fault, ...]
+    given_up: tuple[str, ...] = ()
+    """Functions that give up their frame: behind that no row is judged."""
 
 
 class Mutants:

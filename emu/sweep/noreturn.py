@@ -1,4 +1,4 @@
-"""Which functions never return, and what the entries of a procedure linkage table are called.
+"""Which functions never return.
 
 Three sources, repeated until nothing is added:
 
@@ -19,8 +19,7 @@ import numba
 import numpy as np
 import numpy.typing as npt
 
-from arch import Arch
-from arch.flow import Flow, Stub
+from arch.flow import Flow
 from emu.sweep.instructions import SOME_REGISTER, Instructions
 from emu.sweep.noreturn_names import never_returns
 
@@ -66,8 +65,7 @@ def noreturn(
     code: Sequence[Instructions],
     functions: Sequence[tuple[int, int]],
     names: Mapping[int, str],
-    by_last_calls: bool = True,
-) -> frozenset[int]:
+) -> tuple[frozenset[int], frozenset[int]]:
     """Runtime addresses of functions that never return; stubs and undefined symbols among them.
 
     Args:
@@ -75,15 +73,28 @@ def noreturn(
         functions: (start, end) by the tables; parts of functions may be among them.
         names: runtime address -> name, of functions, stubs, and undefined symbols; of words that
             hold such an address, where code calls through them.
-        by_last_calls: a call at a function's end says that what it calls does not return. Not
-            quite so: one before __builtin_unreachable() says it of that call alone.
+
+    Returns:
+        Those that certainly do not, and those that likely do not: a call at a function's end
+        says that what it calls does not return. Not quite so: one before
+        __builtin_unreachable() says it of that call alone.
     """
     bounds = np.array(sorted(set(functions)), np.int64).reshape(-1, 2)
     known = [address for address, name in names.items() if never_returns(name)]
     if not code:
-        return frozenset(known)
+        return frozenset(known), frozenset()
     aliases = _aliases(bounds, names)
     graph = _graph(code, bounds, np.array([*known, *aliases], np.int64), aliases)
+    certain, every = (_never(graph, bounds, known, by_last) for by_last in (False, True))
+    for found in (certain, every):
+        found.update([alias for alias, address in aliases.items() if address in found])
+    return frozenset(certain), frozenset(every - certain)
+
+
+def _never(
+    graph: _Graph, bounds: WordArray, known: Sequence[int], by_last_calls: bool
+) -> set[int]:
+    """Places that do not return; `by_last_calls`: by calls at a function's end as well."""
     never = np.isin(graph.places, known).astype(np.uint8)
     starts = np.flatnonzero(graph.entry >= 0).astype(np.int32)
     starts = starts[np.argsort(graph.entry[starts], kind="stable")]
@@ -109,9 +120,7 @@ def noreturn(
             never[ending[bodies[ending] != _RETURNS]] = 1
         if int(never.sum()) == before:
             break
-    found = set(graph.places[never != 0].tolist())
-    found.update(alias for alias, address in aliases.items() if address in found)
-    return frozenset(found)
+    return set(graph.places[never != 0].tolist())
 
 
 def _aliases(bounds: WordArray, names: Mapping[int, str]) -> dict[int, int]:
@@ -262,49 +271,3 @@ def _follow_all(
         bodies[own_places[index]] = result
         if result == _NEVER:
             never[own_places[index]] = 1
-
-
-def plt_names(
-    arch: Arch, code: Instructions, data: bytes, slots: Mapping[int, str]
-) -> dict[int, str]:
-    """Names of stubs, by the runtime addresses at which they are entered.
-
-    A stub is known by what it does: it loads the address to jump to from one of `slots`. It is
-    entered there, or at the instruction before, which marks where indirect calls may go.
-
-    Args:
-        arch: the machine.
-        code: decoded code, stubs included.
-        data: its bytes.
-        slots: runtime address of a word that a relocation fills -> the symbol's name.
-    """
-    words = np.flatnonzero(code.kinds == _JUMP_INDIRECT)
-    stubs = dict(zip(words.tolist(), code.targets[words].tolist(), strict=True))
-    for stub in arch.stubs:
-        for index in _matches(np.frombuffer(data, np.uint8), stub, code.shift):
-            at = index << code.shift
-            head = data[at : at + len(stub.value)]
-            word = sum(field.read(head, arch.byte_order) for field in stub.fields)
-            stubs[index] = (code.start + at) // stub.align * stub.align + word
-    names: dict[int, str] = {}
-    for index, word in sorted(stubs.items()):
-        name = slots.get(word)
-        if name is None:
-            continue
-        names[code.start + (index << code.shift)] = name
-        for before in range(1, arch.longest_instruction + 1 >> code.shift):
-            entry = index - before
-            if entry < 0 or code.sizes[entry] != before << code.shift:
-                continue
-            if code.kinds[entry] == _PLAIN:
-                names.setdefault(code.start + (entry << code.shift), name)
-    return names
-
-
-def _matches(data: ByteArray, stub: Stub, shift: int) -> list[int]:
-    """Where a stub stands in code, counted in places at which instructions may begin."""
-    places = np.arange(max(0, (len(data) - len(stub.value) >> shift) + 1))
-    for offset, (value, mask) in enumerate(zip(stub.value, stub.mask, strict=True)):
-        if mask:
-            places = places[data[(places << shift) + offset] & mask == value]
-    return [int(place) for place in places]

@@ -34,6 +34,7 @@ class Operands:
         self._arch = arch
         self._engine = capstone.Cs(*arch.disassembler)
         self._engine.detail = True
+        self._loads: dict[tuple[int, bytes], MemoryOperand | None] = {}
         names = {register.name: register.dwarf for register in arch.registers}
         self._numbers = names | {
             alias: names[name] for alias, name in arch.jump_tables.aliases.items()
@@ -41,6 +42,12 @@ class Operands:
 
     def table_load(self, code: bytes, address: int) -> MemoryOperand | None:
         """The indexed place that an instruction loads an entry of a table from."""
+        key = address, code
+        if key not in self._loads:
+            self._loads[key] = self._table_load(code, address)
+        return self._loads[key]
+
+    def _table_load(self, code: bytes, address: int) -> MemoryOperand | None:
         found = self._decode(code, address)
         facts = self._arch.jump_tables
         # Prefixes such as notrack are part of the mnemonic.

@@ -84,6 +84,9 @@ class Room:
         """Every register's value at entry: what must be kept is told from everything else."""
         arch = self.arch
         values = {r.dwarf: 0x2000 + 0x440 * i for i, r in enumerate(arch.registers)}
+        # What is begin and end to the code, or nothing and a size, must not be the other way round.
+        ascending = sorted(values[number] for number in arch.arguments)
+        values |= zip(arch.arguments, ascending, strict=True)
         values |= {number: 0xA0000 + 0x1110 * i for i, number in enumerate(arch.callee_saved)}
         values[arch.sp] = self.entry_sp
         if arch.ra_in_register:

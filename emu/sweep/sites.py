@@ -12,8 +12,10 @@ from arch import Arch
 from arch.flow import Flow
 from emu.cfi.saved import SavedRows
 from emu.sweep import state as w
+from emu.sweep.defuse import defuse
 from emu.sweep.instructions import Instructions, decode
 from emu.sweep.mutants import Mutants
+from emu.sweep.operands import Operands
 from emu.sweep.place import CodeSpan, Placed
 from emu.sweep.plant import Fault, entry_row
 from emu.sweep.rules import Rules
@@ -56,14 +58,17 @@ class Sites:
     ) -> None:
         self.arch = arch
         self.table = table
+        self.operands = Operands(arch)
         self.placed = placed
         bounds = [b for b in table.function_bounds if placed.span_at(b[0]) is not None]
         self.functions = [Function(*bound, int(lookup(table.block, bound[0]))) for bound in bounds]
         self._named = frozenset(placed.functions().values())
         self._starts = np.array([f.start for f in self.functions], np.int64)
         self._ends = np.array([f.end for f in self.functions], np.int64)
+        self._start_list = self._starts.tolist()
         self._span_starts = [span.start for span in placed.spans]
         self.instructions = [self._decode(span, stubs.cuts(span)) for span in placed.spans]
+        self._span_ends = [code.end for code in self.instructions]
         self._bottoms = np.array([self._is_bottom(f) for f in self.functions], bool)
         wanted = entry_row(arch)
         self.entry_code = table.rows.index(wanted) if wanted in table.rows else -(1 << 30)
@@ -73,30 +78,20 @@ class Sites:
         """Indirect jumps of procedure linkage tables."""
         self.addresses: list[npt.NDArray[np.int64]] = []
         self.records: list[npt.NDArray[np.void]] = []
+        self.kinds: list[bytes] = []
+        self.sizes: list[bytes] = []
+        """As in `records`, for single looks: those cost a tenth in bytes of what they do there."""
         self._index: list[npt.NDArray[np.int32]] = []
         self.block: npt.NDArray[np.int64] = np.zeros((len(placed.spans) + 1, 5), np.int64)
         for number, (span, found) in enumerate(zip(placed.spans, self.instructions, strict=True)):
             self._fill(number, span.start, span.end, found)
             if is_stub_span(span):
                 self._mark_stubs(self.records[number], self.addresses[number], stubs)
-
         for crashing in arch.crashing:
-            self._defuse(crashing)
-
-    def _defuse(self, crashing: bytes) -> None:
-        """Wipe instructions out of memory that the emulator must not even meet; all are SKIP."""
-        memory = self.placed.memory
-        for span, records, addresses in zip(
-            self.placed.spans, self.records, self.addresses, strict=True
-        ):
-            code = memory.read(span.start, span.end - span.start)
-            at = code.find(crashing)
-            while at >= 0:
-                place = int(np.searchsorted(addresses, span.start + at))
-                if place < len(addresses) and addresses[place] == span.start + at:
-                    size = int(records["size"][place])
-                    memory.write(span.start + at, bytes(size), force=True)
-                at = code.find(crashing, at + 1)
+            for span, records, addresses in zip(
+                placed.spans, self.records, self.addresses, strict=True
+            ):
+                defuse(placed.memory, span, addresses, records["size"], crashing)
 
     # ---- look-ups
 
@@ -108,7 +103,7 @@ class Sites:
     def span_at(self, address: int) -> int:
         """Number of the span that holds a runtime address; -1: none."""
         number = bisect_right(self._span_starts, address) - 1
-        return number if number >= 0 and address < self.instructions[number].end else -1
+        return number if number >= 0 and address < self._span_ends[number] else -1
 
     def position(self, address: int) -> tuple[int, int] | None:
         """(span, number in it) of the site that begins at a runtime address."""
@@ -124,8 +119,8 @@ class Sites:
 
     def function_at(self, address: int) -> int:
         """Number of the function of the table that holds an address; -1: none."""
-        number = int(np.searchsorted(self._starts, address, "right")) - 1
-        return number if number >= 0 and address < self._ends[number] else -1
+        number = bisect_right(self._start_list, address) - 1
+        return number if number >= 0 and address < self.functions[number].end else -1
 
     def called(self) -> frozenset[int]:
         """Where functions begin that a direct call goes to, from outside of them."""
@@ -167,15 +162,16 @@ class Sites:
         The table is believed where nothing speaks against it: a function with a name is called
         by somebody, unless it is where the program starts.
         """
-        name = self.placed.function_at(function.start)[0]
-        entry = self.placed.image.entry and self.placed.runtime(-1, self.placed.image.entry)
-        if name and name != _START and function.start in self._named and function.start != entry:
-            return False
         rows = self.table.rows
         codes = (function.row, int(lookup(self.table.block, function.start + _MARK)))
-        return function.start + _MARK < function.end and any(
+        if function.start + _MARK >= function.end or not any(
             code >= 0 and rows[code].outermost for code in codes
-        )
+        ):
+            return False
+        name = self.placed.function_at(function.start)[0]
+        entry = self.placed.image.entry and self.placed.runtime(-1, self.placed.image.entry)
+        called = name and name != _START and function.start in self._named
+        return not called or function.start == entry
 
     def _decode(self, span: CodeSpan, cuts: list[int]) -> Instructions:
         """Decode each function of the table by itself, and what lies between them."""
@@ -249,6 +245,8 @@ class Sites:
         records["flags"] = flags
         self.addresses.append(addresses)
         self.records.append(records)
+        self.kinds.append(records["kind"].tobytes())
+        self.sizes.append(records["size"].tobytes())
         self._index.append(index)
         self.block[number] = (
             start, end, found.shift, index.ctypes.data, records.ctypes.data,

@@ -1,10 +1,14 @@
-"""Procedure linkage tables: which stubs there are, and where each is entered."""
+"""Procedure linkage tables: which stubs there are, what they lead to, where each is entered."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+import numpy as np
+import numpy.typing as npt
+
 from arch import Arch
+from arch.flow import Flow, Stub
 from emu.sweep.instructions import Instructions, decode
-from emu.sweep.noreturn import plt_names
 from emu.sweep.place import CodeSpan, Placed
 
 _SECTIONS = ".plt"
@@ -47,3 +51,49 @@ def names_in(arch: Arch, placed: Placed, span: CodeSpan, code: Instructions) -> 
     """Names of what jumps by way of a word elsewhere: the tail calls of ordinary code."""
     data = placed.memory.read(span.start, span.end - span.start)
     return plt_names(arch, code, data, placed.slots)
+
+
+def plt_names(
+    arch: Arch, code: Instructions, data: bytes, slots: Mapping[int, str]
+) -> dict[int, str]:
+    """Names of stubs, by the runtime addresses at which they are entered.
+
+    A stub is known by what it does: it loads the address to jump to from one of `slots`. It is
+    entered there, or at the instruction before, which marks where indirect calls may go.
+
+    Args:
+        arch: the machine.
+        code: decoded code, stubs included.
+        data: its bytes.
+        slots: runtime address of a word that a relocation fills -> the symbol's name.
+    """
+    words = np.flatnonzero(code.kinds == Flow.JUMP_INDIRECT)
+    stubs = dict(zip(words.tolist(), code.targets[words].tolist(), strict=True))
+    for stub in arch.stubs:
+        for index in _matches(np.frombuffer(data, np.uint8), stub, code.shift):
+            at = index << code.shift
+            head = data[at : at + len(stub.value)]
+            word = sum(field.read(head, arch.byte_order) for field in stub.fields)
+            stubs[index] = (code.start + at) // stub.align * stub.align + word
+    names: dict[int, str] = {}
+    for index, word in sorted(stubs.items()):
+        name = slots.get(word)
+        if name is None:
+            continue
+        names[code.start + (index << code.shift)] = name
+        for before in range(1, arch.longest_instruction + 1 >> code.shift):
+            entry = index - before
+            if entry < 0 or code.sizes[entry] != before << code.shift:
+                continue
+            if code.kinds[entry] == Flow.PLAIN:
+                names.setdefault(code.start + (entry << code.shift), name)
+    return names
+
+
+def _matches(data: npt.NDArray[np.uint8], stub: Stub, shift: int) -> list[int]:
+    """Where a stub stands in code, counted in places at which instructions may begin."""
+    places = np.arange(max(0, (len(data) - len(stub.value) >> shift) + 1))
+    for offset, (value, mask) in enumerate(zip(stub.value, stub.mask, strict=True)):
+        if mask:
+            places = places[data[(places << shift) + offset] & mask == value]
+    return [int(place) for place in places]

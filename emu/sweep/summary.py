@@ -33,23 +33,14 @@ _MASK = (1 << 64) - 1
 
 def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
     """The result of a sweep from what its workers saw."""
-    reported, doubtful, given_up = _sort_out(sweep, found)
+    reported, doubtful = _sort_out(sweep, found)
     _trust(sweep, found, reported)
-    verdicts: Counter[Verdict] = Counter()
-    wrong = {item.pc: item.verdict for item in reported}
-    for records, addresses, reached in zip(
-        sweep.sites.records, sweep.sites.addresses, found.reached, strict=True
-    ):
-        seen = np.flatnonzero((reached != 0) & (records["function"] >= 0))
-        for at in seen.tolist():
-            code = int(records["row"][at])
-            verdicts[wrong.get(int(addresses[at])) or _good(sweep, code)] += 1
     return SweepResult(
         program=sweep.image.path,
         arch=sweep.arch,
         table=sweep.kind,
-        verdicts=+verdicts,
-        coverage=_coverage(sweep, found, given_up),
+        verdicts=_verdicts(sweep, found, reported),
+        coverage=_coverage(sweep, found, given_up(sweep, found)),
         findings=tuple(_findings(sweep, reported)),
         gaps=tuple(_gaps(sweep, found)),
         counts=dict(sorted(found.counts.items())),
@@ -74,38 +65,61 @@ def _trust(sweep: Sweep, found: Findings, reported: list[Wrong]) -> None:
         reached[~believed] = 0
 
 
-def _good(sweep: Sweep, code: int) -> Verdict:
-    if code < 0:
-        return Verdict(-code)
-    return Verdict.OUTERMOST if sweep.sites.table.rows[code].outermost else Verdict.EXACT
+def _verdicts(sweep: Sweep, found: Findings, reported: list[Wrong]) -> Counter[Verdict]:
+    """How many instructions have which verdict, of those inside functions that were reached."""
+    ends = np.array([row.outermost for row in sweep.sites.table.rows] or [False])
+    pcs = np.array([item.pc for item in reported], np.int64)
+    wrong = np.array([item.verdict for item in reported], np.int64)
+    total: npt.NDArray[np.int64] = np.zeros(max(Verdict) + 1, np.int64)
+    for records, addresses, reached in zip(
+        sweep.sites.records, sweep.sites.addresses, found.reached, strict=True
+    ):
+        codes = records["row"]
+        good = np.where(ends[np.maximum(codes, 0)], Verdict.OUTERMOST, Verdict.EXACT)
+        verdicts = np.where(codes < 0, -codes, good)
+        places = np.searchsorted(addresses, pcs)
+        here = places < len(addresses)
+        here[here] = addresses[places[here]] == pcs[here]
+        verdicts[places[here]] = wrong[here]
+        seen = (reached != 0) & (records["function"] >= 0)
+        total += np.bincount(verdicts[seen], minlength=len(total))
+    return Counter({Verdict(at): int(total[at]) for at in np.flatnonzero(total).tolist()})
 
 
-def _sort_out(
-    sweep: Sweep, found: Findings
-) -> tuple[list[Wrong], list[Wrong], tuple[str, ...]]:
-    """(what is reported, what is wrong on ways that are not believed, functions given up).
+def _sort_out(sweep: Sweep, found: Findings) -> tuple[list[Wrong], list[Wrong]]:
+    """(what is reported, what is wrong on ways that are not believed).
 
     An instruction that is wrong on one way and right on another is reported if the way on
     which it is wrong is proven: a row must hold on every way.
     """
-    clean: set[int] = set()
-    for addresses, reached in zip(sweep.sites.addresses, found.reached, strict=True):
-        clean.update(addresses[(reached & w.R_CLEAN) != 0].tolist())
     by_pc: dict[int, list[Wrong]] = {}
     doubtful: dict[int, list[Wrong]] = {}
-    given_up: set[str] = set()
-    for item in found.wrong:
-        if item.doubtful and not _proven(item):
-            continue  # the call before does not return
+    for item in filter(_possible, found.wrong):
         if item.state & w.HANDED_OVER:
-            given_up.add(_name(sweep, item.root))
-        elif _doubtful(item) or (item.pc in clean and not _proven(item)):
+            continue
+        if _doubtful(item) or (_clean(sweep, found, item.pc) and not _proven(item)):
             doubtful.setdefault(item.pc, []).append(item)
         else:
             by_pc.setdefault(item.pc, []).append(item)
     reported = [best(items) for _, items in sorted(by_pc.items())]
-    rest = [best(items) for pc, items in sorted(doubtful.items()) if pc not in by_pc]
-    return reported, rest, tuple(sorted(given_up))
+    return reported, [best(items) for pc, items in sorted(doubtful.items()) if pc not in by_pc]
+
+
+def given_up(sweep: Sweep, found: Findings) -> tuple[str, ...]:
+    """Functions that have given their frame to something else: what follows is not compared."""
+    lost = filter(_possible, (item for item in found.wrong if item.state & w.HANDED_OVER))
+    return tuple(sorted({_name(sweep, item.root) for item in lost}))
+
+
+def _possible(item: Wrong) -> bool:
+    """Not that the call before does not return."""
+    return not item.doubtful or _proven(item)
+
+
+def _clean(sweep: Sweep, found: Findings, pc: int) -> bool:
+    """A way on which everything was right has met an instruction."""
+    place = sweep.sites.position(pc)
+    return place is not None and bool(found.reached[place[0]][place[1]] & w.R_CLEAN)
 
 
 def _name(sweep: Sweep, pc: int) -> str:
@@ -130,17 +144,23 @@ def _proven(item: Wrong) -> bool:
     return bool(item.state & w.CONFIRMED) and not item.state & lost
 
 
-def _follows(sites: Sites) -> dict[int, int]:
+def _follows(sites: Sites, items: list[Wrong]) -> dict[int, int]:
+    """The next instruction of the same function behind each of some."""
     follows: dict[int, int] = {}
-    for records, addresses in zip(sites.records, sites.addresses, strict=True):
-        same = np.flatnonzero(records["function"][:-1] == records["function"][1:])
-        follows.update(zip(addresses[same].tolist(), addresses[same + 1].tolist(), strict=True))
+    for item in items:
+        place = sites.position(item.pc)
+        if place is None:
+            continue
+        number, at = place
+        functions = sites.records[number]["function"]
+        if at + 1 < len(functions) and functions[at] == functions[at + 1]:
+            follows[item.pc] = int(sites.addresses[number][at + 1])
     return follows
 
 
 def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
     placed, sites = sweep.placed, sweep.sites
-    for run in merge_runs(reported, _follows(sites)):
+    for run in merge_runs(reported, _follows(sites, reported)):
         first, last = run[0], run[-1]
         name, start, section = placed.function_at(first.pc)
         size = sites.at(last.pc)
@@ -163,18 +183,13 @@ def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
                 expected=Values(*wanted),
                 got=Values(*got),
                 row=row,
-                reason=first.reason or placed_reason(sweep, first.pc),
+                reason=first.reason or sites.table.reason(first.pc),
             ),
             runtime=first.pc,
             confirmed=any(_proven(item) for item in run),
             reached_by=w.TAG_NAMES[first.tag],
             decisions=tuple(placed.link(pc) for pc in first.decisions),
         )
-
-
-def placed_reason(sweep: Sweep, pc: int) -> str:
-    """Why there is no row at an instruction, where there is none."""
-    return sweep.sites.table.reason(pc)
 
 
 def _gaps(sweep: Sweep, found: Findings) -> Iterator[Finding]:

@@ -20,9 +20,10 @@ from emu.sweep.place import Placed, place_file
 from emu.sweep.plant import Fault, plant, plant_rules
 from emu.sweep.result import SweepOptions, SweepResult
 from emu.sweep.room import Room
+from emu.sweep.shared import mark_shared
 from emu.sweep.sites import Function, Sites
 from emu.sweep.stubs import find_stubs, names_in
-from emu.sweep.summary import summarise
+from emu.sweep.summary import given_up, summarise
 from emu.sweep.worker import Findings, Root, Workers
 from emu.unwind.lookup import RowTable
 from emu.unwind.sources import choose_kind, has_table, read_table
@@ -75,10 +76,9 @@ class Sweep:
         )
         self.called = self.sites.called()
         bounds = [(function.start, function.end) for function in self.sites.functions]
-        code, names = self.sites.instructions, self._names()
-        never = noreturn(code, bounds, names, by_last_calls=False)
-        likely = noreturn(code, bounds, names) - never
+        never, likely = noreturn(self.sites.instructions, bounds, self._names())
         self.pads = self.sites.mark_calls(never, likely, self._landing_pads(frames))
+        mark_shared(self.sites)
 
     def run(self, progress: Callable[[int], None] | None = None) -> SweepResult:
         """Enter every function; `progress` is told now and then how many are done."""
@@ -103,7 +103,8 @@ class Sweep:
         """See which of these faults the sweep sees."""
         mutants = self.sites.plant(faults)
         found = self._explore(progress)
-        return mutants.score(mutants.outcomes if found.outcomes is None else found.outcomes)
+        score = mutants.score(mutants.outcomes if found.outcomes is None else found.outcomes)
+        return replace(score, given_up=given_up(self, found))
 
     def _explore(self, progress: Callable[[int], None] | None) -> Findings:
         done = 0

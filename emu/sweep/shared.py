@@ -1,0 +1,37 @@
+"""Blocks that end in the jump of several tables: they are passed once from each predecessor."""
+
+import numpy as np
+
+from arch.flow import Flow
+from emu.sweep import state as w
+from emu.sweep.sites import Sites
+
+_LIMIT = 40
+"""Instructions of such a block."""
+_DIRECT = (Flow.BRANCH, Flow.JUMP, Flow.LINK)
+_STRAIGHT = (Flow.PLAIN, Flow.SKIP)
+
+
+def mark_shared(sites: Sites) -> None:
+    """Let blocks be passed more than once that end in a jump and load nothing for it.
+
+    Compilers merge the jumps of several tables: the loads stand in the blocks before.
+    """
+    memory = sites.placed.memory
+    for records, addresses in zip(sites.records, sites.addresses, strict=True):
+        kinds, functions = records["kind"], records["function"]
+        jumps = np.flatnonzero(kinds == Flow.JUMP_INDIRECT)
+        if not len(jumps):
+            continue
+        # Joined: only the instruction before leads there.
+        begins = np.isin(addresses, records["target"][np.isin(kinds, _DIRECT)])
+        joined = np.isin(kinds[:-1], _STRAIGHT) & (functions[:-1] == functions[1:])
+        joined = np.concatenate([[False], joined]) & ~begins
+        for at in jumps.tolist():
+            first = at
+            while at - first < _LIMIT and joined[first]:
+                first -= 1
+            block = slice(first, at + 1)
+            places = zip(addresses[block].tolist(), records["size"][block].tolist(), strict=True)
+            if not any(sites.operands.table_load(memory.read(pc, size), pc) for pc, size in places):
+                records["flags"][block] |= w.REVISIT
