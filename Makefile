@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables bench-deferred deferred-table sweep mutate real readers hostile fuzz lint clean
+.PHONY: demo test bench bench-tables bench-deferred deferred-table policies sweep mutate real readers hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -49,6 +49,10 @@ bench-deferred: $(VENV)/ready
 # What breaks which design, searched anew and written to docs/deferred.md. Some five minutes.
 deferred-table: $(VENV)/ready
 	@$(VENV)/bin/python benchmarks/deferred.py --table
+
+# The kernel's user unwinders over the test programs, written to docs/policies.md. Three minutes.
+policies: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/policies.py
 
 # Five minutes, or make fuzz SECONDS=3600.
 SECONDS := 300

@@ -337,11 +337,13 @@ def _parser() -> argparse.ArgumentParser:
     )
     _add_run_options(command).required = False
     command.add_argument(
-        "--core", metavar="CORE", help="not a run: the threads of an ELF core, PROGRAM's if named"
+        "--core", metavar="CORE",
+        help="instead of a run the threads of an ELF core; PROGRAM is what ran, if it is not where "
+        "the core says",
     )
     command.add_argument(
         "--perf", metavar="FILE",
-        help="not a run: the samples of a perf.data file that have registers and stack",
+        help="instead of a run the samples of a perf.data file that have registers and stack",
     )  # fmt: skip
     command.set_defaults(run=_backtrace, program="", arguments=())
 

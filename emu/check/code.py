@@ -1,7 +1,6 @@
 """What stands at an address: module range, record, kind of instruction, function, word.
 
-Also the calls that only seem to fetch the PC, those into the function that makes them; and
-the events that are noted of an address.
+Also the calls that are made by a jump; and the events that are noted of an address.
 """
 
 import numba
@@ -13,10 +12,6 @@ from emu.truth import shadow as t
 from emu.truth.classify import add_frame, classify
 from emu.unwind.lookup import lookup
 from emu.unwind.step import CFA, DONE, FP, RA
-
-CALL_PC = t.FRAME_BYTES
-"""In a fetch of the PC, behind the frame that it would have pushed: where the call stands."""
-_FETCH_BYTES = 8 * t.FETCH_WORDS
 
 
 @numba.njit(cache=True)
@@ -131,49 +126,6 @@ def entered_with(state: int, sp: int) -> int:
     if slot == 0:
         return -1
     return swap64(load64(slot)) if load64(state + 8 * s.SWAP) else load64(slot)
-
-
-@numba.njit(cache=True)
-def fetch_pc(truth: int, sp: int) -> None:
-    """The instruction before was a call into its own function: keep what it would have pushed.
-
-    It is a call, and no fetch, where another function is entered with its return address
-    and SP: by a stub that jumps there, to keep the processor from speculating.
-    """
-    cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
-    count = load64(truth + 8 * t.FETCH_COUNT)
-    at = truth + 8 * t.FETCHES + _FETCH_BYTES * count
-    while count > 0 and load64(at - _FETCH_BYTES + t.CFA) <= cfa:
-        at -= _FETCH_BYTES
-        count -= 1
-    if count == t.MOST_FETCHES:
-        at -= _FETCH_BYTES
-        count -= 1
-    store64(at + t.RA, load64(truth + 8 * t.NEXT_PC))
-    store64(at + t.CFA, cfa)
-    store64(at + t.FP, load64(truth + 8 * t.PREVIOUS_FP))
-    store64(at + t.OWNER, load64(truth + 8 * t.PREVIOUS_OWNER))
-    store64(at + CALL_PC, load64(truth + 8 * t.PREVIOUS_PC))
-    store64(truth + 8 * t.FETCH_COUNT, count + 1)
-
-
-@numba.njit(cache=True)
-def push_fetch(truth: int, sp: int, ra: int) -> int:
-    """A function is entered with this state: push the call that seemed to fetch the PC.
-
-    Returns its address, or 0 where none was made with that return address.
-    """
-    cfa = sp + load64(truth + 8 * t.ENTRY_CFA)
-    count = load64(truth + 8 * t.FETCH_COUNT)
-    while count > 0:
-        count -= 1
-        at = truth + 8 * t.FETCHES + _FETCH_BYTES * count
-        if load64(at + t.CFA) == cfa and load64(at + t.RA) == ra:
-            store64(truth + 8 * t.FETCH_COUNT, 0)
-            store64(truth + 8 * t.CALLS, load64(truth + 8 * t.CALLS) + 1)
-            pushed = add_frame(truth, ra, cfa, load64(at + t.FP), load64(at + t.OWNER))
-            return at if pushed else 0
-    return 0
 
 
 @numba.njit(cache=True)

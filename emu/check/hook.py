@@ -11,19 +11,17 @@ from numba import types
 from arch.descriptor import InstructionKind
 from emu.check import state as s
 from emu.check.code import (
-    CALL_PC,
     count,
     entered_with,
-    fetch_pc,
     find_range,
     kind_at,
     note,
     prepare,
-    push_fetch,
     push_linked,
     read_register,
     record_at,
 )
+from emu.check.fetches import drop_fetches, enter_fetched, fetch_pc, push_fetches
 from emu.check.judge import (
     check_caller,
     close,
@@ -78,6 +76,7 @@ def _move(state: int, sp: int, owner: int) -> None:
         close(state)
     if where != t.SAME:
         store64(state + 8 * s.WINDOW_END, load64(state + 8 * s.EXECUTED) + _LONGEST)
+    drop_fetches(truth, sp)
     store64(truth + 8 * t.PREVIOUS_SP, sp)
     store64(state + 8 * s.MEMO_ROW, 0)
 
@@ -98,6 +97,7 @@ def _call(state: int, sp: int) -> bool:
     if window:
         settle(state, False)
     store64(state + 8 * s.MEMO_ROW, 0)
+    push_fetches(state, sp, load64(truth + 8 * t.FETCH_COUNT))
     if not push(truth, sp):
         return False
     call = load64(truth + 8 * t.PREVIOUS_PC)
@@ -116,12 +116,8 @@ def _jump(state: int, pc: int, sp: int, fp: int, owner: int, entry: int) -> None
     ra = 0
     if fetches or window or enters:
         ra = entered_with(state, sp)
-    if fetches and (entry or elsewhere):
-        fetch = push_fetch(truth, sp, ra)
-        if fetch:
-            store64(state + 8 * s.MEMO_ROW, 0)
-            check_caller(state, load64(fetch + CALL_PC), load64(fetch + t.FP), window == t.SWITCHED)
-            return
+    if fetches and (entry or elsewhere) and enter_fetched(state, sp, ra):
+        return
     if window > t.SWITCHED and elsewhere:
         if not has_switched(truth, owner, entry):
             close(state)
@@ -198,7 +194,7 @@ def _check(state: int, pc: int, size: int) -> None:
             stop = not _call(state, sp)
         else:
             # A call to elsewhere in the own function only fetches the PC, as it seems.
-            fetch_pc(truth, sp)
+            fetch_pc(state, sp)
             store64(state + 8 * s.MEMO_ROW, 0)
     elif not fell:
         if entry or load64(truth + 8 * t.WINDOW) or load64(truth + 8 * t.FETCH_COUNT):

@@ -448,3 +448,60 @@ def test_a_start_that_jumps_to_the_program(command: Command, tmp_path: Path, reg
     answer = command.check(path, "--table", "cfi")
     assert (answer.findings, answer.json["gaps"]) == ([], [])
     assert answer.json["verdicts"] == {"exact": 1, "outermost": 5}
+
+
+# ---- calls inside what is all one function to its table
+
+
+def test_a_call_inside_a_function_that_calls_on(command: Command, tmp_path: Path) -> None:
+    """An interpreter in assembly has one FDE: calls among its parts are calls all the same."""
+    # vm: sub $24, %rsp; call inner; add $24, %rsp; ret; inner: sub $8, %rsp; call leaf; ...
+    body = "4883ec18 e805000000 4883c418 c3 4883ec08 e8@leaf.4883c408 c3"
+    rules = (
+        advance(4) + cfa_offset(32) + advance(9) + cfa_offset(8)
+        + advance(5) + cfa_offset(16) + advance(9) + cfa_offset(8)
+    )  # fmt: skip
+    functions = [("_start", "e8@vm." + EXIT, OUTERMOST), ("vm", body, rules), LEAF]
+    answer = check(command, tmp_path, functions)
+    assert (answer.findings, gaps(answer)) == ([], [])
+    assert answer.json["truth"]["calls"] == answer.json["truth"]["returns"] == 3
+
+
+def test_wrong_rows_of_a_call_inside_a_function(command: Command, tmp_path: Path) -> None:
+    """The same, but the row behind the inner prologue is that of before it."""
+    body = "4883ec18 e805000000 4883c418 c3 4883ec08 e8@leaf.4883c408 c3"
+    rules = advance(4) + cfa_offset(32) + advance(9) + cfa_offset(8)
+    functions = [("_start", "e8@vm." + EXIT, OUTERMOST), ("vm", body, rules), LEAF]
+    answer = check(command, tmp_path, functions)
+    # From the call of leaf on it is certain; before it, both readings of `call inner` are wrong.
+    assert answer.findings == [("wrong-cfa", "vm", "sampled", 18, 27)]
+
+
+def test_a_recursion_inside_a_function(command: Command, tmp_path: Path) -> None:
+    """Ten deep, without another call."""
+    # vm: mov $10, %ecx; call inner; ret; inner: dec %ecx; jz out; push %rax; call inner; pop %rax
+    body = "b90a000000 e801000000 c3 ffc9 7407 50 e8f6ffffff 58 c3"
+    rules = advance(16) + cfa_offset(16) + advance(6) + cfa_offset(8)
+    functions = [("_start", "e8@vm." + EXIT, OUTERMOST), ("vm", body, rules)]
+    answer = check(command, tmp_path, functions)
+    assert (answer.findings, gaps(answer)) == ([], [])
+
+
+def test_a_call_inside_a_function_on_aarch64(command: Command, tmp_path: Path) -> None:
+    """There the return address is saved by whom the call enters."""
+    code = (
+        0xA9BF7BFD, 0x94000003, 0xA8C17BFD, 0xD65F03C0,  # stp; bl inner; ldp; ret
+        0xA9BF7BFD, 0x94000003, 0xA8C17BFD, 0xD65F03C0,  # inner: stp; bl leaf; ldp; ret
+    )  # fmt: skip
+    start = (0x94000004, 0xD2800000, 0xD2800BA8, 0xD4000001)
+    frame = advance(4) + cfa_offset(16) + saved(29, 16) + saved(30, 8)
+    gone = advance(8) + cfa_offset(0) + restored(29) + restored(30)
+    functions = [
+        outermost(AARCH64, b"".join(word.to_bytes(4, "little") for word in start)),
+        Made("f", b"".join(word.to_bytes(4, "little") for word in code),
+             frame + gone + advance(4) + frame + gone),
+        Made("leaf", (0xD65F03C0).to_bytes(4, "little"), b""),
+    ]  # fmt: skip
+    answer = command.check(write_program(tmp_path / "prog", AARCH64, functions), "--table", "cfi")
+    assert answer.findings == []
+    assert answer.json["truth"]["calls"] == answer.json["truth"]["returns"] == 3

@@ -3,7 +3,14 @@
 import io
 
 from arch import Arch
-from emu.export.perf_layout import CONTEXT_USER, AttrFlag, Event, SampleType, flag_bits
+from emu.export.perf_layout import (
+    CONTEXT_KERNEL,
+    CONTEXT_USER,
+    AttrFlag,
+    Event,
+    SampleType,
+    flag_bits,
+)
 from emu.export.perf_records import (
     Comm,
     DeferredChain,
@@ -50,6 +57,8 @@ def records(arch: Arch) -> list[Record]:
         Mmap(100, 101, 0x10000, 0x2000, 0x1000, b"/bin/program", 5, 2, b"", (8, 1), 42, at),
         Mmap(100, 101, 0x20000, 0x1000, 0, b"/lib/library.so", 5, 2, bytes(range(20)), where=at),
         Mmap(100, 101, 0x30000, 0x1000, 0, b"data", 3, 1, where=at),
+        Mmap((1 << 32) - 1, 0, 0xFFFF_8000_0000_0000, 1 << 24, 0xFFFF_8000_0000_0000,
+             b"[kernel.kallsyms]_text", where=at, kernel=True),
         Task(102, 100, 102, 101, 6, False, at),
         PerfSample(at, 0x10010, 0, 1000, (CONTEXT_USER, 0x10010, 0x10020)),
         FinishedRound(),
@@ -57,6 +66,7 @@ def records(arch: Arch) -> list[Record]:
         PerfSample(other, 0x10030, 0, 7, (CONTEXT_USER,), (), b""),
         DeferredChain(HIGH, (0x10010, 0x10020, 0x10030), at),
         DeferredChain(1, (), at),
+        PerfSample(at, 0xFFFF_8000_0000_0010, 0, 1000, (CONTEXT_KERNEL, 5), misc=1),
         Lost(3, False, 11, at),
         Lost(4, True, 0, at),
         Task(102, 100, 102, 101, 12, True, at),

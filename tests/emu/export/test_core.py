@@ -9,7 +9,7 @@ from elftools.elf.elffile import ELFFile
 from arch import Arch
 from arch.aarch64 import AARCH64
 from emu.export.stored_memory import StoredMemory
-from emu.memory import PAGE
+from emu.memory import PAGE, READ, WRITE
 from tests.emu.export.stopped import (
     CODE,
     DATA,
@@ -90,6 +90,15 @@ def test_code_that_was_changed_is_stored(arch: Arch) -> None:
     file = ELFFile(io.BytesIO(core_bytes(process)))
     segment = next(s for s in file.iter_segments() if s["p_vaddr"] == CODE)
     assert segment.data() == process.memory.read(CODE, 3 * PAGE)
+
+
+def test_zeros_at_the_end(arch: Arch) -> None:
+    """Pages of zeros are holes, but the file is as long as its headers say."""
+    process = stopped(arch)
+    process.memory.map(STACK + 0x100000, 64 * PAGE, READ | WRITE)
+    file = ELFFile(io.BytesIO(core_bytes(process)))
+    *_, last = file.iter_segments()
+    assert last.data() == bytes(64 * PAGE)
 
 
 def test_order_of_notes(arch: Arch) -> None:

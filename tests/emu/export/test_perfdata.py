@@ -101,8 +101,8 @@ def test_sizes_of_records(arch: Arch) -> None:
 
 def test_mmap2(arch: Arch) -> None:
     """Ids, range, offset in the file, device or build id, protection, flags, name; sample id."""
-    (misc, first), (build, second), (data, _) = of_kind(arch, 10)
-    assert (misc, build, data) == (2, 2 | 1 << 14, 2 | 1 << 13)
+    (misc, first), (build, second), (data, _), (kernel, _) = of_kind(arch, 10)
+    assert (misc, build, data, kernel) == (2, 2 | 1 << 14, 2 | 1 << 13, 1)
     assert struct.unpack_from(mark(arch) + "IIQQQIIQQII", first, 8) == (
         100, 101, 0x10000, 0x2000, 0x1000, 8, 1, 42, 0, 5, 2
     )  # fmt: skip
@@ -151,7 +151,7 @@ def test_sample_of_a_chain(arch: Arch) -> None:
 
 def test_sample_of_a_stack(arch: Arch) -> None:
     """Behind the chain: ABI 2 and a word for each register; padded bytes, and how many count."""
-    body, bare = (each for _, each in of_kind(arch, 9)[1:])
+    body, bare = (each for _, each in of_kind(arch, 9)[1:3])
     count = len(arch.export.perf)
     assert words(arch, body, 56, 2) == (0, 2)
     at = 72 + 8 * count
