@@ -103,7 +103,7 @@ def _run_options(options: argparse.Namespace) -> "RunOptions":
             raise UsageError(f"{options.stdin}: cannot be read: {error.strerror}") from error
     return RunOptions(
         table=options.table,
-        every=getattr(options, "every", None) or 0,
+        every=(options.every or 0) if options.command == "check" else 0,
         at=options.at or "",
         nth=options.nth,
         lookup=options.lookup,
@@ -151,6 +151,29 @@ def _backtrace(options: argparse.Namespace) -> int:
     from emu.report.check import backtrace
 
     return backtrace(options.program, _run_options(options), options.format, options.output)
+
+
+def _share(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is no share from 0 to 1")
+    return value
+
+
+def _record(options: argparse.Namespace) -> int:
+    from emu.record.plan import RecordPlan
+    from emu.report.record import record
+
+    plan = RecordPlan(
+        options.every or 0, options.syscalls or 0, options.policy, options.deferral,
+        options.cookie, options.cpus, options.tracers, options.loss, options.hypothetical,
+    )  # fmt: skip
+    return record(
+        options.program, _run_options(options), plan, options.to, options.output, options.format
+    )
 
 
 def _dump(options: argparse.Namespace) -> int:
@@ -346,6 +369,47 @@ def _parser() -> argparse.ArgumentParser:
         help="instead of a run the samples of a perf.data file that have registers and stack",
     )  # fmt: skip
     command.set_defaults(run=_backtrace, program="", arguments=())
+
+    command = commands.add_parser(
+        "record", help="sample a run as perf would: perf.data, a core, profiles for viewers"
+    )
+    _add_run_options(command)
+    command.add_argument(
+        "--to", choices=("perf", "core", "speedscope", "folded"), default="perf",
+        help="kind of file (perf)",
+    )  # fmt: skip
+    command.add_argument(
+        "--every", metavar="N", type=_count, help="sample each N-th instruction of user code"
+    )
+    command.add_argument(
+        "--syscalls", metavar="N", type=_count, help="sample inside each N-th system call"
+    )
+    command.add_argument(
+        "--policy", default="truth",
+        choices=("truth", "mainline", "series-v13", "series-v11", "posting-v2",
+                 "posting-v2-as-sent"),
+        help="the kernel's unwinder (truth: one that is never wrong)",
+    )  # fmt: skip
+    command.add_argument(
+        "--hypothetical", action="store_true",
+        help="the policy also where it does not serve the machine, not that machine's older walker",
+    )  # fmt: skip
+    command.add_argument(
+        "--deferral", choices=("none", "sketch", "posting-v4", "merged"), default="merged",
+        help="the design by which user stacks come later (merged)",
+    )  # fmt: skip
+    command.add_argument(
+        "--cookie", metavar="LAYOUT", default="", help="another cookie layout than the design's"
+    )
+    command.add_argument("--cpus", metavar="K", type=_count, default=1, help="CPUs (1)")
+    command.add_argument(
+        "--tracers", metavar="T", type=_count, default=1, help="perf and T - 1 others (1)"
+    )
+    command.add_argument(
+        "--loss", metavar="P", type=_share, default=0.0,
+        help="share of samples in which buffers are full for a part of what is written (0)",
+    )  # fmt: skip
+    command.set_defaults(run=_record)
 
     command = commands.add_parser(
         "sweep", help="force every way through every function, without running the program"

@@ -23,6 +23,7 @@ LAYERS = (
     {"check"},
     {"sweep"},
     {"deferred", "export", "kernel"},
+    {"record"},
     {"report"},
     {"cli"},
 )  # fmt: skip

@@ -33,6 +33,7 @@ from emu.verdict import Verdict
 
 _REGISTER_FILE = 128
 _FOREVER = (1 << 62) - 1
+_MASK = (1 << 64) - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +120,11 @@ class Session:
     def last_pc(self) -> int:
         """Address of the instruction that got the last verdict."""
         return int(self.shadow.words[shadow.PREVIOUS_PC])
+
+    @property
+    def next_pc(self) -> int:
+        """Address behind that instruction."""
+        return int(self.shadow.words[shadow.NEXT_PC]) & _MASK
 
     @property
     def paused(self) -> bool:
