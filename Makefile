@@ -50,7 +50,7 @@ bench-deferred: $(VENV)/ready
 deferred-table: $(VENV)/ready
 	@$(VENV)/bin/python benchmarks/deferred.py --table
 
-# The kernel's user unwinders over the test programs, written to docs/policies.md. Three minutes.
+# The kernel's user unwinders over the test programs, written to docs/policies.md. Two minutes.
 policies: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/policies.py
 

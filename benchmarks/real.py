@@ -27,7 +27,7 @@ from benchmarks.entries import Place, places_of
 from benchmarks.examine import Outcome, examine
 from benchmarks.programs import Program, read_programs, with_sources
 from benchmarks.reference import tools_ready
-from benchmarks.roots import Root, make_root
+from benchmarks.roots import Root, alone, make_root
 from emu.check.known import read_known
 from testprogs.build import BuildError
 
@@ -50,7 +50,7 @@ def main() -> int:
     wanted = options.suite or ([_QUICK_SUITE] if options.quick else list(suites))
     places = places_of(each for each in read_known(str(_KNOWN)) if _concerns(each.arch, machines))
     tasks = []
-    with ThreadPoolExecutor(options.jobs) as pool:
+    with alone(), ThreadPoolExecutor(options.jobs) as pool:
         try:
             tools_ready()
             needed = with_sources(chosen, programs)

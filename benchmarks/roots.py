@@ -8,6 +8,8 @@ libraries have an SFrame table made from their .eh_frame. What does not differ i
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import hashlib
 import json
 import os
@@ -15,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -79,6 +81,16 @@ class Root:
             if (self.root / folder[1:] / name).exists():
                 return f"{folder}/{name}"
         raise BuildError(f"{self.suite} {self.machine}: no program {name}")
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """Wait until no other process changes the roots, and keep others from it meanwhile."""
+    place = cache_folder() / "real"
+    place.mkdir(parents=True, exist_ok=True)
+    with (place / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def make_root(suite: str, machine: str, packages: Iterable[str]) -> Root:

@@ -27,6 +27,9 @@ FP_OFFSET = 104
 
 OUTERMOST, SIGNAL, ZERO_ENDS, CFA_IS_BOUND = 1, 2, 4, 8
 """Bits of FLAGS."""
+SENSELESS = 5
+"""RA_KIND or FP_KIND, no RuleKind: a rule at which the step stops when its turn comes. Only those
+who make rows as Linux does put it there (emu.kernel)."""
 NEEDS_OTHER, NEEDS_RA = 1, 2
 """Bits of NEEDS: a register other than SP and FP; the return address's own register."""
 BASE_SP, BASE_FP = -1, -2

@@ -3,7 +3,8 @@
 The walker calls it on a sample, the compiled check on the live machine. The order of
 the checks is that of Linux's unwind_user_next (kernel/unwind/user.c) as the s390
 series has it: outermost, base, CFA, growth, alignment, RA, FP; growth and alignment
-are of the caller's SP.
+are of the caller's SP. Revisions of Linux have more or fewer of the checks, in the same
+order; they are a bit set, and constant wherever the step is inlined.
 """
 
 import numba
@@ -29,15 +30,24 @@ from emu.unwind.packed import (
     RA_MASK,
     RA_OFFSET,
     RA_REGISTER,
+    SENSELESS,
     SP_OFFSET,
     ZERO_ENDS,
 )
 from emu.verdict import Verdict
 
 # Byte offsets in a result: the caller's values, how many of them are set, and the host
-# addresses that RA and FP were loaded from (0: they were not).
-CFA, RA, FP, SP, DONE, RA_SLOT, FP_SLOT = range(0, 56, 8)
-RESULT_WORDS = 7
+# addresses that RA and FP were loaded from (0: they were not); after UNREADABLE the guest
+# address of the word that is not there.
+CFA, RA, FP, SP, DONE, RA_SLOT, FP_SLOT, FAULT = range(0, 64, 8)
+RESULT_WORDS = 8
+
+# Bits of `checks`, in the order in which they are made.
+BASE, GROWTH, STRICT, ALIGNMENT, IN_TURN = 1, 2, 4, 8, 16
+"""A base FP is not below SP; the caller's SP is not below SP, nor equal to it but in the topmost
+frame; nor there; it is a multiple of 8; a register that the frame does not have stops the step
+when its rule's turn comes and not at once."""
+USUAL = GROWTH | ALIGNMENT
 
 _EXACT = int(Verdict.EXACT)
 _OUTERMOST = int(Verdict.OUTERMOST)
@@ -64,9 +74,16 @@ def base_value(register: int, sp: int, fp: int, registers: int) -> int:
 
 
 @numba.njit(cache=True, forceinline=True)
+def _lacks(kind: int, register: int, topmost: int) -> bool:
+    """A rule of RA or FP cannot be followed here, whatever the memory holds."""
+    return kind == SENSELESS or (kind != _AT_CFA and register >= 0 and not topmost)
+
+
+@numba.njit(cache=True, forceinline=True)
 def step(
-    row: int, sp: int, fp: int, registers: int, header: int, swap: int, topmost: int, result: int
-) -> int:
+    row: int, sp: int, fp: int, registers: int, header: int, swap: int, topmost: int, result: int,
+    checks: int = USUAL,
+) -> int:  # fmt: skip
     """Follow one row.
 
     Args:
@@ -77,8 +94,9 @@ def step(
         header: address of the memory's header block (emu.memory).
         swap: guest words are not in host byte order.
         topmost: registers other than SP and FP are those of this frame.
-        result: address of int64[7]; CFA, RA, FP and SP of the caller, how many of CFA,
-            RA, FP were reached before a stop, and the places of the loaded words.
+        result: address of int64[RESULT_WORDS]; CFA, RA, FP and SP of the caller, how many of
+            CFA, RA, FP were reached before a stop, and the places of the loaded words.
+        checks: which ones are made.
 
     Returns:
         EXACT where the step succeeded, OUTERMOST, REFUSED or a stop reason, as the
@@ -90,14 +108,20 @@ def step(
     fp_slot = 0
     if flags & OUTERMOST:
         return _OUTERMOST
-    if not topmost and load64(row + NEEDS) & NEEDS_OTHER:
+    if checks & IN_TURN:
+        if not topmost and load64(row + CFA_REGISTER) >= 0:
+            return _REFUSED
+    elif not topmost and load64(row + NEEDS) & NEEDS_OTHER:
         return _REFUSED
+    if checks & BASE and load64(row + CFA_REGISTER) == BASE_FP and below(fp, sp):
+        return _WRONG_WAY
     value = add64(
         base_value(load64(row + CFA_REGISTER), sp, fp, registers), load64(row + CFA_OFFSET)
     )
     if load64(row + CFA_DEREF):
         slot = host_address(header, value)
         if slot == 0:
+            store64(result + FAULT, value)
             return _UNREADABLE
         value = load64(slot)
         if swap:
@@ -110,11 +134,11 @@ def step(
     store64(result + CFA, cfa)
     store64(result + SP, caller)
     store64(result + DONE, 1)
-    if below(caller, sp):
+    if checks & GROWTH and below(caller, sp):
         return _WRONG_WAY
-    if caller == sp and not topmost:
+    if checks & GROWTH and caller == sp and (checks & STRICT or not topmost):
         return _NO_PROGRESS
-    if caller & 7:
+    if checks & ALIGNMENT and caller & 7:
         return _MISALIGNED
 
     kind = load64(row + RA_KIND)
@@ -123,6 +147,8 @@ def step(
             return _LOST_REGISTER
         ra = load64(registers + 8 * load64(row + RA_REGISTER))
     else:
+        if checks & IN_TURN and _lacks(kind, load64(row + RA_REGISTER), topmost):
+            return _REFUSED
         if kind == _AT_CFA:
             value = add64(cfa, load64(row + RA_OFFSET))
         else:
@@ -134,6 +160,7 @@ def step(
         else:
             ra_slot = host_address(header, value)
             if ra_slot == 0:
+                store64(result + FAULT, value)
                 return _UNREADABLE
             ra = load64(ra_slot)
             if swap:
@@ -144,6 +171,8 @@ def step(
 
     kind = load64(row + FP_KIND)
     if kind != _KEEP and kind != _UNKNOWN:
+        if checks & IN_TURN and _lacks(kind, load64(row + FP_REGISTER), topmost):
+            return _REFUSED
         if kind == _AT_CFA:
             value = add64(cfa, load64(row + FP_OFFSET))
         else:
@@ -155,6 +184,7 @@ def step(
         else:
             fp_slot = host_address(header, value)
             if fp_slot == 0:
+                store64(result + FAULT, value)
                 return _UNREADABLE
             fp = load64(fp_slot)
             if swap:

@@ -9,7 +9,7 @@ import numpy as np
 from arch import Arch, Row
 from emu.memory import PAGE, READ, WRITE, Memory
 from emu.unwind.packed import pack
-from emu.unwind.step import CFA, DONE, FP, RA, RESULT_WORDS, SP, step
+from emu.unwind.step import CFA, DONE, FP, RA, RESULT_WORDS, SP, USUAL, step
 from emu.verdict import Verdict
 
 STACK = 0x7000_0000
@@ -45,6 +45,7 @@ def take_step(
     fp: int = 0,
     registers: Mapping[int, int] | None = None,
     topmost: bool = True,
+    checks: int = USUAL,
 ) -> Stepped:
     """Follow a row from hand-written registers."""
     words = pack(row, arch)
@@ -54,7 +55,7 @@ def take_step(
     result = np.zeros(RESULT_WORDS, np.int64)
     found = step(
         words.ctypes.data, signed(sp), signed(fp), file.ctypes.data, memory.header.ctypes.data,
-        int(arch.byte_order == "big"), topmost, result.ctypes.data,
+        int(arch.byte_order == "big"), topmost, result.ctypes.data, checks,
     )  # fmt: skip
     done = int(result[DONE // 8])
     values = [int(result[at // 8]) & MASK for at in (CFA, RA, FP, SP)]

@@ -99,9 +99,11 @@ class File:
     in_memory = False
 
     def read(self, offset: int, size: int) -> bytes:
+        """Zeros."""
         return bytes(size)
 
     def data(self) -> bytes:
+        """Zeros."""
         return bytes(self.size)
 
 
@@ -187,7 +189,7 @@ class Look:
 def look(
     reader: Reader, values: Values | None = None, ip: int = F + 2, arch: Arch = X86_64,
     functions: Sequence[FunctionRows] = (), text: tuple[int, int] = (TEXT, TEXT_END - 1),
-    fixed_ra: int | None = None, raw: bytes | None = None,
+    fixed_ra: int | None = None, raw: bytes | None = None, behind: bytes = b"",
 ) -> Look:  # fmt: skip
     """Look an address up in a section whose header was good when it was registered.
 
@@ -200,12 +202,13 @@ def look(
         text: what it is registered for.
         fixed_ra: what the header says of RA, before it is registered.
         raw: the section itself.
+        behind: what stands behind it.
     """
     encoded = made(reader.version, arch, functions)
     data = encoded.data
     if fixed_ra is not None:
         data = encoded.patched({("header", 0, "fixed_ra"): fixed_ra})
-    memory = memory_of(data if raw is None else raw, arch=arch)
+    memory = memory_of((data if raw is None else raw) + behind, arch=arch)
     user = UserMemory(memory)
     size = len(data if raw is None else raw)
     section = read_header(reader, user, arch.byte_order, TABLE, TABLE + size, text)

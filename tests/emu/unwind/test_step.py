@@ -12,6 +12,7 @@ from arch.row import KEEP, UNKNOWN
 from arch.s390x import S390X
 from arch.x86_64 import X86_64
 from emu.memory import PAGE, READ, WRITE
+from emu.unwind.step import ALIGNMENT, BASE, GROWTH, IN_TURN, STRICT, USUAL
 from emu.verdict import Verdict
 from tests.support.stack import STACK, Stepped, stack_of, take_step
 
@@ -448,3 +449,54 @@ def test_which_read_failed_is_told() -> None:
         (Verdict.UNREADABLE, STACK + 320, None, None),
         (Verdict.UNREADABLE, STACK + 320, CALLER, None),
     ]
+
+
+# ---- checks of other revisions
+
+
+def test_without_checks_everything_is_followed(arch: Arch) -> None:
+    """Growth and alignment are bits; without them the words decide."""
+    memory = stack_of(arch, [CALLER, CALLER])
+    row = Row(CfaRule(arch.sp, -12), at(12), KEEP, 0)
+    assert take_step(arch, row, memory, checks=0).ra == CALLER
+    assert take_step(arch, row, memory, checks=ALIGNMENT).verdict is Verdict.MISALIGNED
+    assert take_step(arch, row, memory, checks=USUAL).verdict is Verdict.WRONG_WAY
+
+
+def test_strict_growth_is_of_the_topmost_frame_too(arch: Arch) -> None:
+    """SP may not stay, whatever frame it is."""
+    memory = stack_of(arch, [CALLER])
+    row = Row(CfaRule(arch.sp, 0), at(0), KEEP, 0)
+    assert take_step(arch, row, memory).verdict is Verdict.EXACT
+    strict = take_step(arch, row, memory, checks=USUAL | STRICT)
+    assert strict.verdict is Verdict.NO_PROGRESS
+    assert take_step(arch, row, memory, topmost=False, checks=0).verdict is Verdict.EXACT
+
+
+def test_base_fp_below_sp(arch: Arch) -> None:
+    """Stopped before the CFA is known; SP as the base is not meant."""
+    memory = stack_of(arch, [0, CALLER, 0, 0])
+    row = Row(CfaRule(arch.fp, 32), at(-24), KEEP, 0)
+    assert take_step(arch, row, memory, sp=STACK + 16, fp=STACK).verdict is Verdict.EXACT
+    below = take_step(arch, row, memory, sp=STACK + 16, fp=STACK, checks=USUAL | BASE)
+    assert below == Stepped(Verdict.WRONG_WAY, None, None, None, None)
+    equal = take_step(arch, row, memory, sp=STACK, fp=STACK, checks=USUAL | BASE)
+    assert equal.verdict is Verdict.EXACT
+
+
+def test_registers_in_their_turn(arch: Arch) -> None:
+    """A register that is not known stops at its rule, behind growth and alignment."""
+    memory = stack_of(arch, [CALLER])
+    checks = GROWTH | ALIGNMENT | IN_TURN
+    other = 1 if arch.sp != 1 else 2
+    row = Row(CfaRule(arch.sp, 12), register(other), KEEP, 0)
+    first = take_step(arch, row, memory, topmost=False)
+    assert (first.verdict, first.cfa) == (Verdict.REFUSED, None)
+    later = take_step(arch, row, memory, topmost=False, checks=checks)
+    assert later.verdict is Verdict.MISALIGNED
+    row = Row(CfaRule(arch.sp, 8), at(-8), register(other), 0)
+    last = take_step(arch, row, memory, topmost=False, checks=checks)
+    assert (last.verdict, last.ra) == (Verdict.REFUSED, CALLER)
+    row = Row(CfaRule(other, 8), at(-8), KEEP, 0)
+    base = take_step(arch, row, memory, topmost=False, checks=checks)
+    assert (base.verdict, base.cfa) == (Verdict.REFUSED, None)
