@@ -178,6 +178,10 @@ class Session:
                 return True
         return False
 
+    def break_again(self) -> None:
+        """Stop the next time that the place is reached."""
+        self._words[s.HIT_WANTED] = self._words[s.HITS] + 1
+
     # ---- what is known
 
     def sample(self) -> Sample:

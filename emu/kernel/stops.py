@@ -38,13 +38,14 @@ def stops(session: Session, every: int) -> Iterator[Stop]:
     """Run to the end, stopping before every so many instructions.
 
     Args:
-        session: not yet run.
-        every: instructions.
+        session: not yet run; where it breaks at a point, it stops there, too, each time.
+        every: instructions; 0: none of these.
     """
-    process, engine = session.process, session.engine
+    process, engine, most = session.process, session.engine, session.options.max_instructions
     address = process.start()
-    while not process.finished and session.executed < session.options.max_instructions:
-        session.pause_at(session.executed - session.executed % every + every)
+    while not process.finished and session.executed < most:
+        here = session.executed
+        session.pause_at(min(here - here % every + every, most) if every else most)
         stop = engine.run(address)
         address = engine.pc
         if process.finished:
@@ -57,7 +58,11 @@ def stops(session: Session, every: int) -> Iterator[Stop]:
             break
         if session.overflow:
             break
-        yield Stop(session.executed, session.sample(), session.true_callers())
+        hit = session.hit
+        if hit:
+            session.break_again()
+        if hit or (every and session.executed % every == 0):
+            yield Stop(session.executed, session.sample(), session.true_callers())
         if not session.execute_clock_read():
             process.fault(EngineStop(StopKind.MEMORY, address, "write"))
             break

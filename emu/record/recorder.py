@@ -9,7 +9,7 @@ import random
 from collections.abc import Callable
 from dataclasses import replace
 
-from emu.check.options import RunOptions
+from emu.check.options import RunOptions, parse_point
 from emu.check.session import Session as Run
 from emu.deferred.perf import EventAttr
 from emu.deferred.session import Sampler
@@ -44,8 +44,8 @@ class Recorder:
 
     Args:
         program: what is run.
-        options: of the run.
-        plan: how it is sampled.
+        options: of the run; it is sampled each time that `at` is reached, from the `nth` on.
+        plan: how else it is sampled.
         path: the name that readers of the recording know a file of the guest by.
         progress: called now and then with the number of executed instructions.
 
@@ -60,6 +60,7 @@ class Recorder:
         self._plan, self._path, self._progress = plan, path, progress
         self.run: Run = prepare(program, options)
         self._policy = POLICIES[plan.policy]
+        self._break(options)
         self._registry = attach(self._policy, self.run.process, program)
         self._names = Names(self.run)
         # Nothing of the guest may depend on how it is watched.
@@ -94,10 +95,9 @@ class Recorder:
         self._changed, process.mappings.changed = process.mappings.changed, self._on_change
         self._note_mappings()
         process.after_call = self._on_call
-        for stop in stops(run, plan.every or run.options.max_instructions):
+        for stop in stops(run, plan.every):
             self._progress(stop.instruction)
-            if plan.every:
-                self._sample(in_call=False)
+            self._sample(in_call=False)
         self._model.finish()
         kernel = self._model.kernel
         return Recording(
@@ -116,6 +116,17 @@ class Recorder:
         )
 
     # ---- inside
+
+    def _break(self, options: RunOptions) -> None:
+        """Stop where the options say."""
+        if not options.at:
+            return
+        run, path = self.run, self.run.program.module.image.path
+        point = parse_point(options.at, run.program.module.names, path, run.process.dynamic)
+        if point.instruction:
+            raise UsageError(f"{path}: --at {options.at}: one instruction is for --to core")
+        if not run.break_at(point, options.nth):
+            raise UsageError(f"{path}: --at {options.at}: no code there")
 
     def _on_change(self) -> None:
         """Code was mapped or unmapped."""

@@ -35,7 +35,7 @@ def record(
 
     Args:
         path: of the program.
-        options: of the run; `at` and `nth` for a core.
+        options: of the run; `at` and `nth` for a core, or samples.
         plan: how it is sampled.
         kind: ``perf``, ``core``, ``speedscope`` or ``folded``.
         output: the file.
@@ -52,10 +52,8 @@ def record(
     refuse_inputs(output, path)
     if kind == "core":
         return _core(path, options, output)
-    if options.at:
-        raise UsageError(f"{path}: --at is for --to core; samples are taken --every N instructions")
-    if not plan.every and not plan.syscalls:
-        raise UsageError(f"{path}: record needs --every N or --syscalls N")
+    if not plan.every and not plan.syscalls and not options.at:
+        raise UsageError(f"{path}: record needs --every N, --syscalls N or --at POINT")
     if plan.cookie and plan.cookie not in LAYOUTS:
         raise UsageError(f"no cookie layout {plan.cookie!r} (known: {', '.join(LAYOUTS)})")
     program = find_program(path, options.root)

@@ -100,6 +100,15 @@ def test_samples_inside_system_calls(command: Command, tree: Tree, tmp_path: Pat
     assert all(chain for chain in stitched(output))
 
 
+def test_samples_at_a_point(command: Command, tree: Tree, tmp_path: Path) -> None:
+    """Each time that it is reached, from the third on: square is called ten times."""
+    output = tmp_path / "perf.data"
+    summary = record(command, tree, output, "--at", "square", "--nth", "3")
+    chains = stitched(output)
+    assert (summary["samples"], len(chains)) == (8, 8)
+    assert len({chain[0] for chain in chains}) == 1
+
+
 def test_code_is_told_before_it_is_sampled(command: Command, tree: Tree, tmp_path: Path) -> None:
     """A name, mappings of all five files, each before the first sample in it."""
     output = tmp_path / "perf.data"
@@ -206,9 +215,10 @@ def test_a_core(
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ((), "--every N or --syscalls N"),
+        ((), "--every N, --syscalls N or --at POINT"),
         (("--to", "core"), "needs --at POINT"),
-        (("--every", "5", "--at", "main"), "--at is for --to core"),
+        (("--at", "#5"), "one instruction is for --to core"),
+        (("--at", "0x5"), "no code there"),
         (("--every", "5", "--cookie", "sweet"), "no cookie layout 'sweet'"),
         (("--every", "5", "--tracers", "63"), "only 62 can be registered"),
     ],
