@@ -74,6 +74,8 @@ def _move(state: int, sp: int, owner: int) -> None:
         t.switch(truth, where, sp, owner)
     elif load64(truth + 8 * t.WINDOW) == t.FELL and sp >= load64(truth + 8 * t.WINDOW_LOW):
         close(state)
+    elif load64(truth + 8 * t.WINDOW) == t.CLOSED:
+        t.leave_frame(truth, sp, owner)
     if where != t.SAME:
         store64(state + 8 * s.WINDOW_END, load64(state + 8 * s.EXECUTED) + _LONGEST)
     drop_fetches(truth, sp)

@@ -236,14 +236,16 @@ def see(state: int, pc: int, size: int, code: int, row: int, found: int) -> None
 def settle(state: int, landed: bool) -> None:
     """Give the steps that were seen while the window was open their verdicts.
 
-    If control has `landed`, by what the truth block has under LANDED; else by the frames, or
-    not at all, as on a stack that was switched to the frame cannot be told.
+    If control has `landed`, by what the truth block has under LANDED, and where that is on the
+    same stack by the frame that was left, too; else by the frames, or not at all, as on a stack
+    that was switched to the frame cannot be told.
     """
     truth = load64(state + 8 * s.TRUTH)
     counters = load64(state + 8 * s.VERDICTS)
     depth = load64(truth + 8 * t.WINDOW_DEPTH)
+    left = load64(truth + 8 * t.WINDOW_LEFT)
     frame = frame_at(truth, depth) if depth else 0
-    if landed:
+    if landed and not left:
         frame = truth + 8 * t.LANDED
     for number in range(load64(state + 8 * s.SEEN_COUNT)):
         seen = state + 8 * s.SEEN + s.SEEN_BYTES * number
@@ -253,7 +255,9 @@ def settle(state: int, landed: bool) -> None:
             store64(load64(state + 8 * s.RESULT) + word, load64(seen + s.V_RESULT + word))
         if landed:
             verdict = _after_landing(state, row, found)
-        elif load64(truth + 8 * t.WINDOW) != t.SWITCHED:
+            if left and verdict != _EXACT and verdict != _OUTERMOST:
+                verdict = compare(state, row, found, depth)
+        elif left or load64(truth + 8 * t.WINDOW) != t.SWITCHED:
             verdict = compare(state, row, found, depth)
         elif found == _EXACT and depth > 0 and against(state, row, frame) == _EXACT:
             verdict = _EXACT

@@ -10,6 +10,8 @@ the instruction before. The rules of stacks (each one has a case that fails with
   then a window is open, of which the check judges nothing. Where SP is what it was when the
   same function left the stack, all should be as it was left; it is judged so if it is right,
   and else waits as well.
+* SP above the frame of the running function, on the same stack, is such a load as well. What
+  is right by the frame that was left is right there, too.
 * SP that falls far at once may be a large frame, or another stack that lies below: the same.
 * A new stack begins empty, and what lies below is not known until its first function is
   entered: that one's return address, whatever it is, then says how the stack ends.
@@ -31,9 +33,9 @@ FETCH_WORDS, MOST_FETCHES = 5, 4
     FRAMES, DEPTH, LOW, HIGH, SLACK, MAIN_SIZE, CAPACITY, PREVIOUS_PC, NEXT_PC, PREVIOUS_KIND,
     PREVIOUS_FP, PREVIOUS_SP, PREVIOUS_OWNER, STACKS, STACK_COUNT, CURRENT, ENTRY_CFA, CALLER_SP,
     RA_IN_REGISTER, RA_NUMBER, CALLS, RETURNS, ABANDONED, SWITCHES, OVERFLOW, BOTTOM, WINDOW,
-    WINDOW_DEPTH, WINDOW_SP, WINDOW_OWNER, WINDOW_FROM, WINDOW_LOW, LANDED, _, _, _, FETCH_COUNT,
-    FETCHES,
-) = range(38)  # fmt: skip
+    WINDOW_DEPTH, WINDOW_SP, WINDOW_OWNER, WINDOW_FROM, WINDOW_LOW, WINDOW_LEFT, LANDED, _, _, _,
+    FETCH_COUNT, FETCHES,
+) = range(39)  # fmt: skip
 WORDS = FETCHES + FETCH_WORDS * MOST_FETCHES
 
 # A frame: what its caller's registers are, and which function called.
@@ -164,6 +166,20 @@ def open_window(truth: int, kind: int, sp: int, owner: int) -> None:
     store64(truth + 8 * WINDOW_SP, sp)
     store64(truth + 8 * WINDOW_OWNER, owner)
     store64(truth + 8 * WINDOW_FROM, load64(truth + 8 * PREVIOUS_SP))
+    store64(truth + 8 * WINDOW_LEFT, 0)
+
+
+@numba.njit(cache=True)
+def leave_frame(truth: int, sp: int, owner: int) -> None:
+    """Open the window if SP is above all that the running function had.
+
+    It has loaded the SP of who comes next, which only its jump tells (longjmp, eh_return).
+    """
+    depth = load64(truth + 8 * DEPTH)
+    frame = load64(truth + 8 * FRAMES) + FRAME_BYTES * (depth - 1)
+    if depth > 0 and sp > load64(frame + CFA) + load64(truth + 8 * CALLER_SP):
+        open_window(truth, SWITCHED, sp, owner)
+        store64(truth + 8 * WINDOW_LEFT, 1)
 
 
 @numba.njit(cache=True)
