@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables bench-deferred deferred-table policies sweep mutate real readers hostile fuzz lint clean
+.PHONY: demo test bench bench-tables bench-deferred deferred-table policies sweep mutate real readers records hostile fuzz lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -37,6 +37,10 @@ real: $(VENV)/ready
 # it: make READERS='--machine s390x --only lua' readers
 readers: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/readers.py $(READERS)
+
+# What perf shows of what `record` writes, by each policy. Two minutes; fetches perf.
+records: $(VENV)/ready $(PROGRAMS)
+	@$(VENV)/bin/python benchmarks/records.py
 
 # A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)
