@@ -37,7 +37,8 @@ from numba.core.caching import FunctionCache
 SOURCES = (
     "arch/descriptor.py", "arch/flow.py", "arch/row.py",
     "emu/check/code.py", "emu/check/fetches.py", "emu/check/hook.py", "emu/check/judge.py",
-    "emu/check/state.py", "emu/compiled.py", "emu/frames.py", "emu/machine/paging.py", "emu/memory.py", "emu/native.py",
+    "emu/check/state.py", "emu/compiled.py", "emu/frames.py", "emu/machine/paging.py",
+    "emu/memory.py", "emu/native.py",
     "emu/sframe/bulk.py", "emu/sframe/layout.py", "emu/sframe/scan.py",
     "emu/sweep/faults.py", "emu/sweep/hook.py", "emu/sweep/instructions.py",
     "emu/sweep/items.py", "emu/sweep/lengths.py", "emu/sweep/noreturn.py",

@@ -25,6 +25,8 @@ LAYERS = (
     {"deferred", "export", "kernel"},
     {"record"},
     {"report"},
+    {"arguments"},
+    {"commands"},
     {"cli"},
 )  # fmt: skip
 """Parts of `emu`, lowest first. A part imports its own layer and those below; all import
