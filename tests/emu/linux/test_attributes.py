@@ -1,7 +1,9 @@
 """Structures and flags that machines lay out differently, as their uapi headers have them."""
 
+import os
 from collections.abc import Callable
 from pathlib import Path
+from struct import calcsize
 
 import pytest
 
@@ -40,8 +42,6 @@ def read_struct(call: Caller, layouts: dict[str, tuple[str, str]]) -> dict[str, 
     """The structure in the room, which must end where its layout does."""
     layout, names = layouts[call.arch.name]
     order = "<" if call.arch.byte_order == "little" else ">"
-    from struct import calcsize
-
     assert call.bytes(1, calcsize(order + layout)) == b"\xff"
     return dict(zip(names.split(), call.get(layout), strict=True))
 
@@ -51,8 +51,6 @@ def test_stat(start: Callable[[], Caller], root: Path) -> None:
     path = root / "f"
     path.write_bytes(b"x" * 5000)
     path.chmod(0o2640)
-    import os
-
     os.utime(path, ns=(1, 1234567890_123456789))
     call = start()
     for name, arguments in (
@@ -68,6 +66,16 @@ def test_stat(start: Callable[[], Caller], root: Path) -> None:
         assert (found["blksize"], found["blocks"]) == (4096, 16)
         assert found["ino"] != path.stat().st_ino
     assert call("fstat", 1, NOWHERE) == -Errno.EFAULT
+
+
+def test_no_file_is_newer_than_the_clock(start: Callable[[], Caller], root: Path) -> None:
+    """The guest's date is chosen by the seed: what the host wrote later is as old as the start."""
+    (root / "f").write_text("x")
+    os.utime(root / "f", ns=(1, 1 << 62))
+    call = start()
+    found = call.stat(b"/f")
+    date = call.process.clock.realtime
+    assert date - SECOND < found["mtime"] * SECOND + found["mtime_nsec"] <= date
 
 
 def test_times_move_as_linux_moves_them(call: Caller) -> None:
