@@ -47,7 +47,6 @@ class FileSystem:
         self.root = root
         self.owner = owner
         self.now = now
-        self._begun = now()
         self.budget = Budget(_BYTES, _NODES)
         self.places = Places()
         """Names of open files."""
@@ -63,12 +62,8 @@ class FileSystem:
         self, permissions: int, *, device: int = ROOT_DEVICE, owner: int | None = None,
         modified: int | None = None, read_only: bool = False,
     ) -> Attributes:  # fmt: skip
-        """Those of a new inode with the next number.
-
-        Its times are now, or `modified`, but not what is still to come for the guest, whose
-        clock is not the host's.
-        """
-        time = self.now() if modified is None else min(modified, self._begun)
+        """Those of a new inode with the next number; its times are now, or `modified`."""
+        time = self.now() if modified is None else modified
         return Attributes(
             next(self._numbers), device, permissions, self.owner if owner is None else owner,
             time, time, time, read_only,
