@@ -40,16 +40,12 @@ class EventLog:
     def retire(self, ranges: Iterable[CodeRange]) -> None:
         """These are mapped no more: something else may come to their addresses."""
         noted = self.noted()
-        taken = False
         for item in ranges:
             inside = _inside(noted, item)
             if inside.any():
                 self._retired.append((item.segment, _linked(noted[inside], item)))
+                # With this key no later event is counted; others in its chain still are.
                 noted["key"][inside] = 0
-                taken = True
-        if taken:
-            # No later event may be counted with these.
-            self._heads[:] = 0
 
     def by_segment(self, ranges: Iterable[CodeRange]) -> tuple[dict[CodeSegment, Events], Events]:
         """The events of each segment by link-time address, and those in no range by runtime one.

@@ -72,6 +72,7 @@ main (void)
     printf ("mapped %d\n", map_code ("/lib/libplugin.so", offset, &place) (i));
   printf ("other %d\n", map_code ("/lib/libdep.so", dep_offset (), &place) (99));
   munmap (place, SPAN);
+  printf ("wrong %d\n", dep_wrong (4));
   dlclose (plugin);
   return 0;
 }
