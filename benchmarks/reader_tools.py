@@ -92,7 +92,10 @@ class Tools:
         out = cores[0].with_name("gdb.json")
         script = out.with_suffix(".py")
         script.write_text(_GDB)
-        setup = ["set backtrace past-main on", f"file {program}"]
+        # With libc's debug file at hand, gdb 18.1 loses callers that it finds without it.
+        setup = [
+            "set debug-file-directory /nowhere", "set backtrace past-main on", f"file {program}"
+        ]  # fmt: skip
         if sysroot is not None:
             setup.insert(0, f"set sysroot {sysroot}")
         request = {"setup": setup, "cores": [str(core) for core in cores], "out": str(out)}
