@@ -6,7 +6,7 @@
     function = "_start"
     row = "outermost"
     reason = "..."
-    arch = ["x86_64", "aarch64"]
+    arch = ["..."]
     table = ["sframe"]
 
 The key is (verdict, module, function, row), never an address. `arch` and `table` say in which

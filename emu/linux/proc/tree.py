@@ -1,6 +1,7 @@
 """Where the files of /proc are (proc(5))."""
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from random import Random
 
 from emu.linux.credentials import OWNER, PID
@@ -50,7 +51,7 @@ class _Tree:
         proc = Directory(self._attributes(0o555), b"/proc")
         self._files.top.cover(b"proc", proc)
         for name, text in _TEXTS.items():
-            self._text(proc, name, lambda text=text: text(self._view))  # type: ignore[misc]
+            self._text(proc, name, partial(text, self._view))
         pid = b"%d" % PID
         self._link(proc, b"self", pid)
         self._link(proc, b"thread-self", pid + b"/task/" + pid)
@@ -65,10 +66,7 @@ class _Tree:
     def _process(self, here: Directory) -> None:
         view = self._view
         for name, (text, permissions) in _OWN_TEXTS.items():
-            self._text(
-                here, name, lambda text=text: text(view),  # type: ignore[misc]
-                permissions=permissions, owner=OWNER,
-            )  # fmt: skip
+            self._text(here, name, partial(text, view), permissions=permissions, owner=OWNER)
         comm = Generated(
             self._attributes(0o644, OWNER), here.place_of(b"comm"), lambda: view.task.name + b"\n",
             lambda data: view.task.rename(data.partition(b"\n")[0].partition(b"\0")[0]),
@@ -105,7 +103,7 @@ class _Tree:
     def _settings(self, here: Directory) -> None:
         for path, value in system_texts.settings().items():
             folder, name = self._deep(here, path)
-            self._text(folder, name, lambda value=value: value + b"\n")  # type: ignore[misc]
+            self._text(folder, name, partial(bytes, value + b"\n"))
         random = Random(f"uuid {self._view.seed}")
         boot = system_texts.uuid(random)
         folder, _ = self._deep(here, b"kernel/random/uuid")
