@@ -29,6 +29,7 @@ from emu.kernel.stops import Stop, prepare, stops
 from emu.kernel.trace import KernelTrace
 from emu.kernel.walk import walk
 from emu.linux.program import find_program
+from emu.record.accuracy import Accuracy, accuracy
 from testprogs.unpack import DEFAULT_DESTINATION, unpack, unpack_trees
 
 DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "policies.md"
@@ -46,7 +47,8 @@ _PROGRAMS = (
     "work-glibc-O2",
 )  # fmt: skip
 """Those of each architecture that has them."""
-RIGHT, BEYOND, SHORT, WRONG = "right", "beyond", "truncated", "wrong"
+_ORDER = (Accuracy.RIGHT, Accuracy.BEYOND, Accuracy.TRUNCATED, Accuracy.WRONG)
+"""Of the figures in a cell."""
 
 
 @dataclass
@@ -54,7 +56,7 @@ class Cell:
     """One policy over one program."""
 
     support: Support
-    kinds: Counter[str] = field(default_factory=Counter)
+    kinds: Counter[Accuracy] = field(default_factory=Counter)
     names: Counter[Name] = field(default_factory=Counter)
     reads: int = 0
     steps: int = 0
@@ -62,7 +64,7 @@ class Cell:
 
     def add(self, trace: KernelTrace, want: tuple[int, ...]) -> None:
         """Count one walk."""
-        self.kinds[judge(trace.ips, want)] += 1
+        self.kinds[accuracy(trace.ips, want)] += 1
         self.names.update({event.name for event in trace.events})
         self.reads += trace.reads
         self.steps += len(trace.ips)
@@ -72,17 +74,8 @@ class Cell:
         """Percent of walks: right, beyond, truncated, wrong."""
         total = self.kinds.total()
         return "/".join(
-            f"{100 * self.kinds[kind] / total:.0f}" for kind in (RIGHT, BEYOND, SHORT, WRONG)
+            f"{100 * self.kinds[kind] / total:.0f}" for kind in _ORDER
         )
-
-
-def judge(ips: tuple[int, ...], want: tuple[int, ...]) -> str:
-    """What a chain is beside the truth."""
-    if ips == want:
-        return RIGHT
-    if ips == want[: len(ips)]:
-        return SHORT
-    return BEYOND if ips[: len(want)] == want else WRONG
 
 
 @dataclass
@@ -112,7 +105,7 @@ def main() -> int:
         head, _, rest = DOCUMENT.read_text("utf-8").partition(BEGIN)
         DOCUMENT.write_text(f"{head}{BEGIN}\n{text}\n{END}{rest.partition(END)[2]}", "utf-8")
     truths = [cells["truth", Support.SUPPORTED] for each in found for cells in each.cells.values()]
-    return int(any(cell.kinds[RIGHT] != cell.kinds.total() for cell in truths))
+    return int(any(cell.kinds[Accuracy.RIGHT] != cell.kinds.total() for cell in truths))
 
 
 @dataclass(frozen=True)

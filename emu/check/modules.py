@@ -8,8 +8,8 @@ import numpy.typing as npt
 from arch import Arch
 from emu.check.codemap import CheckedModule, CodeRange, CodeSegment
 from emu.errors import UnwindlabError
-from emu.image import PT_LOAD, Image, Segment, parse_image
-from emu.linux.mappings import MappedFile, Mapping
+from emu.image import Image, Segment, parse_image
+from emu.linux.mappings import MappedFile, Mapping, segment_at
 from emu.memory import EXECUTE, PAGE
 from emu.symbols import FunctionNames
 from emu.unwind.lookup import RowTable
@@ -65,7 +65,7 @@ class Modules:
             if not mapping.permissions & EXECUTE:
                 continue
             module = self.of(mapping.file)
-            segment = None if module is None else _segment_at(module.image, mapping.offset)
+            segment = None if module is None else segment_at(module.image, mapping.offset)
             if module is None or segment is None:
                 continue
             low = segment.vaddr & -PAGE
@@ -99,17 +99,6 @@ class Modules:
                 return known
         end = segment.vaddr + segment.memsz + PAGE - 1 & -PAGE
         return CodeSegment(module, start, end, self._arch.instruction_unit.bit_length() - 1)
-
-
-def _segment_at(image: Image, offset: int) -> Segment | None:
-    """The segment that a mapping from this offset in the file begins with."""
-    for segment in image.segments:
-        if segment.kind != PT_LOAD:
-            continue
-        low = segment.offset & -PAGE
-        if low <= offset < max(low + PAGE, segment.offset + segment.filesz):
-            return segment
-    return None
 
 
 def function_owners(names: FunctionNames, table: RowTable, base: int) -> npt.NDArray[np.int64]:

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from arch import Arch
 from emu.errors import ImageError, UnwindlabError
-from emu.image import PT_LOAD, Image, Segment, load_image, parse_image
+from emu.image import Image, load_image, parse_image
 from emu.linux.calls import CallError
 from emu.linux.credentials import OWNER
+from emu.linux.mappings import segment_at
 from emu.linux.vfs.filesystem import FileSystem
 from emu.linux.vfs.host import HostRoot
 from emu.linux.vfs.nodes import Regular
@@ -96,7 +97,7 @@ class Files:
         found = []
         for part in code:
             image = self.image(part.path)
-            segment = None if image is None else _segment_at(image, part.offset)
+            segment = None if image is None else segment_at(image, part.offset)
             if image is None or segment is None:
                 continue
             bias = part.start - (segment.vaddr & -PAGE) - (part.offset - (segment.offset & -PAGE))
@@ -156,14 +157,3 @@ def _read(tree: FileSystem, path: str) -> Image:
         return parse_image(path, node.data())
     except CallError as error:
         raise ImageError(f"{path}: not below --root ({error})") from error
-
-
-def _segment_at(image: Image, offset: int) -> Segment | None:
-    """The segment that a mapping from this offset in the file begins with."""
-    for segment in image.segments:
-        if segment.kind != PT_LOAD:
-            continue
-        low = segment.offset & -PAGE
-        if low <= offset < max(low + PAGE, segment.offset + segment.filesz):
-            return segment
-    return None

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from emu.image import PT_LOAD, Image
+from emu.image import PT_LOAD, Image, Segment
 from emu.linux.vfs.content import Content
 from emu.machine.loader import Loaded
 from emu.memory import EXECUTE, PAGE
@@ -168,3 +168,14 @@ def file_mappings(image: Image, loaded: Loaded, file: MappedFile) -> list[Mappin
         for segment, (start, end, allowed) in zip(segments, loaded.ranges, strict=True)
         if segment.filesz
     ]  # fmt: skip
+
+
+def segment_at(image: Image, offset: int) -> Segment | None:
+    """The segment that a mapping from this offset in the file begins with."""
+    for segment in image.segments:
+        if segment.kind != PT_LOAD:
+            continue
+        low = segment.offset & -PAGE
+        if low <= offset < max(low + PAGE, segment.offset + segment.filesz):
+            return segment
+    return None
