@@ -318,7 +318,8 @@ def plant(name: str, traces: dict[str, list[Any]], number: int, seed: int) -> li
             new = next(fde for fde in fdes(bytes(data)) if fde.offset == old.offset)
             kind = kind_of(old, new)
             decoded = rows(new) if kind and kinds[kind] * len(KINDS) < number else []
-        except Exception:  # not readable any more
+        except Exception:
+            # pyelftools raises whatever it runs into: a table that it cannot read is no candidate.
             continue
         hits = ((r, s) for s in traces[program] for a, b, r in decoded if a <= s[0] < b)
         wrong = {effect(m, rules, step) for rules, step in hits} - {""}

@@ -4,6 +4,8 @@ Everything here exists compiled only.
 """
 
 import numba
+import numpy as np
+import numpy.typing as npt
 
 from emu.native import load8, load64, swap64
 from emu.sframe.layout import (
@@ -17,6 +19,8 @@ from emu.sframe.layout import (
     WORD_SIZE_MASK,
     WORD_SIZE_SHIFT,
 )
+
+Words = npt.NDArray[np.int64]
 
 FIELDS = ("start", "size", "fre", "num_fres", "info", "info2", "rep_size")
 """Of a FDE, by their names in `layout`."""
@@ -40,14 +44,14 @@ WRONG = -1
 
 
 @numba.njit(cache=True)
-def translate(codes, meanings):  # type: ignore[no-untyped-def]
+def translate(codes: npt.NDArray[np.int32], meanings: npt.NDArray[np.int32]) -> None:
     """Number of its content -> code, for each row."""
     for row in range(len(codes)):
         codes[row] = meanings[codes[row]]
 
 
 @numba.njit(cache=True, forceinline=True)
-def _number(at, size, end, big):  # type: ignore[no-untyped-def]
+def _number(at: int, size: int, end: int, big: bool) -> int:
     """The signed number of 1, 2, 4 or 8 bytes at an address; bytes from `end` on are not read."""
     shift = 64 - 8 * size
     if at + 8 <= end:
@@ -60,17 +64,23 @@ def _number(at, size, end, big):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, forceinline=True)
-def _field(fields, number, fde, attributes, end, big):  # type: ignore[no-untyped-def]
+def _field(
+    fields: Words, number: int, fde: int, attributes: int, end: int, big: bool
+) -> int:
     """A field of a FDE, of which there are four bytes at most, or 0 in a version without it."""
     size = fields[number, 2]
     if size == 0:
         return 0
     at = (attributes if fields[number, 0] else fde) + fields[number, 1]
-    return _number(at, size, end, big) & ((1 << 8 * size) - 1)
+    value: int = _number(at, size, end, big) & ((1 << 8 * size) - 1)
+    return value
 
 
 @numba.njit(cache=True)
-def read(facts, fields, functions, claimed, starts, codes, slots, known):  # type: ignore[no-untyped-def]
+def read(
+    facts: Words, fields: Words, functions: Words, claimed: Words, starts: Words,
+    codes: npt.NDArray[np.int32], slots: npt.NDArray[np.int32], known: Words,
+) -> int:  # fmt: skip
     """Read all functions and rows; a row's code is for now the number of its content.
 
     `slots` is a hash table with open addressing: -1 or the number of a content in `known`.
