@@ -1,8 +1,10 @@
 """aarch64: AAPCS64 and AADWARF64 (section 4.1, DWARF numbers); Linux asm-generic/unistd.h."""
 
+from arch.aarch64_assembly import AARCH64_ASSEMBLY
 from arch.aarch64_flow import AARCH64_FLOW, AARCH64_PADDING, AARCH64_STUBS
 from arch.aarch64_instructions import AARCH64_EXCEPTIONS, AARCH64_HANDLED
 from arch.aarch64_relocations import AARCH64_RELOCATIONS
+from arch.compilers import AARCH64_COMPILERS
 from arch.descriptor import (
     AddressLayout,
     Arch,
@@ -235,6 +237,8 @@ AARCH64 = Arch(
     padding=AARCH64_PADDING,
     stubs=AARCH64_STUBS,
     relocation=AARCH64_RELOCATIONS,
+    compilers=AARCH64_COMPILERS,
+    assembly=AARCH64_ASSEMBLY,
     kernel=KernelFacts(
         frame=Row(
             CfaRule(FP, 16),

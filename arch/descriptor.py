@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from arch.assembly import AssemblyFacts
+from arch.compilers import CompilerFacts
 from arch.entries import LazyBinding, SignalFrame
 from arch.export import ExportFacts
 from arch.files import FileFacts
@@ -244,6 +246,8 @@ class Arch:
     relocation: RelocationFacts = field(default_factory=RelocationFacts)
     files: FileFacts = field(default_factory=FileFacts)
     kernel: KernelFacts = field(default_factory=KernelFacts)
+    assembly: AssemblyFacts = field(default_factory=AssemblyFacts)
+    compilers: CompilerFacts = field(default_factory=CompilerFacts)
     _by_dwarf: dict[int, Register] = field(default_factory=dict, repr=False, compare=False)
 
     def __post_init__(self) -> None:

@@ -1,5 +1,6 @@
 """s390x: ELF ABI s390x supplement (sections 1.2 and 1.6); Linux arch/s390 syscall.tbl."""
 
+from arch.compilers import S390X_COMPILERS
 from arch.descriptor import (
     AddressLayout,
     Arch,
@@ -17,6 +18,7 @@ from arch.files import FileFacts
 from arch.jump_tables import JumpTables
 from arch.kernel import KernelFacts, OlderWalk
 from arch.row import UNKNOWN, CfaRule, RegRule, Row, RuleKind
+from arch.s390x_assembly import S390X_ASSEMBLY
 from arch.s390x_flow import S390X_CRASHING, S390X_FLOW, S390X_PADDING, S390X_STUBS
 from arch.s390x_instructions import S390X_EXCEPTIONS, S390X_HANDLED
 from arch.s390x_relocations import S390X_RELOCATIONS
@@ -243,6 +245,8 @@ S390X = Arch(
     exceptions=S390X_EXCEPTIONS,
     export=_EXPORT,
     back_chain_row=_BACK_CHAIN,
+    compilers=S390X_COMPILERS,
+    assembly=S390X_ASSEMBLY,
     kernel=KernelFacts(
         served=frozenset(("series-v13",)),
         chain=_BACK_CHAIN,

@@ -1,5 +1,6 @@
 """x86-64: System V ABI, AMD64 supplement (figure 3.36, DWARF numbers); Linux unistd_64.h."""
 
+from arch.compilers import X86_64_COMPILERS
 from arch.descriptor import (
     AddressLayout,
     Arch,
@@ -19,6 +20,7 @@ from arch.files import FileFacts
 from arch.jump_tables import JumpTables
 from arch.kernel import KernelFacts
 from arch.row import KEEP, CfaRule, RegRule, Row, RuleKind
+from arch.x86_64_assembly import X86_64_ASSEMBLY
 from arch.x86_64_flow import X86_64_FLOW, X86_64_LOOKALIKES, X86_64_PADDING
 from arch.x86_64_instructions import X86_64_EXCEPTIONS, X86_64_HANDLED, X86_64_LEFT
 from arch.x86_64_relocations import X86_64_RELOCATIONS
@@ -255,6 +257,8 @@ X86_64 = Arch(
     lookalikes=X86_64_LOOKALIKES,
     misread=("ud0", "ud1"),
     relocation=X86_64_RELOCATIONS,
+    compilers=X86_64_COMPILERS,
+    assembly=X86_64_ASSEMBLY,
     kernel=KernelFacts(
         served=frozenset(
             ("posting-v2-as-sent", "posting-v2", "series-v11", "mainline", "series-v13")

@@ -164,6 +164,57 @@ def add_sweep_options(command: argparse.ArgumentParser) -> None:
     )
 
 
+def add_fuzz(command: argparse.ArgumentParser) -> None:
+    """What `fuzz` can be told; one parser for each verb."""
+    verbs = command.add_subparsers(dest="verb", required=True, metavar="VERB")
+    run = verbs.add_parser("run", help="begin a campaign")
+    resume = verbs.add_parser("resume", help="go on with one that was stopped or killed")
+    status = verbs.add_parser("status", help="how far it is")
+    report = verbs.add_parser("report", help="what it found, one bucket for each cause")
+    replay = verbs.add_parser("replay", help="judge builds again, from their stored bytes")
+    for verb in (run, resume, status, report, replay):
+        verb.add_argument("store", metavar="STORE", help="the campaign's file")
+    for verb in (run, resume):
+        verb.add_argument("--sources", metavar="N", type=count, help="stop after N, all in all")
+        verb.add_argument("--seconds", metavar="S", type=count, help="begin nothing after S")
+        verb.add_argument("--jobs", metavar="N", type=count, help="processes (one for each CPU)")
+        verb.add_argument(
+            "--scheduler", metavar="tcp://HOST:PORT", default="", help="of a Dask cluster"
+        )
+    for verb in (run, resume, report):
+        verb.add_argument(
+            "--known", metavar="FILE", help="TOML file of known faults, beside the packaged ones"
+        )
+    run.add_argument(
+        "--arch", action="append", default=[], metavar="NAME", help="only this machine (repeat)"
+    )
+    run.add_argument(
+        "--cc", action="append", default=[], metavar="COMMAND",
+        help="try this compiler, in the place of those found for its machine (repeat)",
+    )  # fmt: skip
+    run.add_argument(
+        "--as", action="append", default=[], dest="assembler", metavar="COMMAND",
+        help="try this assembler, likewise; those found are what it is compared with (repeat)",
+    )  # fmt: skip
+    run.add_argument(
+        "--from", action="append", default=[], dest="origins",
+        choices=("generated", "assembly", "csmith"), help="kind of sources (all; repeat)",
+    )  # fmt: skip
+    run.add_argument(
+        "--source", action="append", default=[], metavar="FILE",
+        help="this C, C++ or assembly file, and none that is made (repeat)",
+    )  # fmt: skip
+    run.add_argument(
+        "--points", metavar="N", type=count, default=4, help="ways to compile each source (4)"
+    )
+    run.add_argument("--seed", metavar="N", type=int, default=0, help="of everything (0)")
+    for verb in (status, report):
+        add_output(verb)
+    report.add_argument("--witnesses", metavar="DIR", help="write a folder for each witness")
+    replay.add_argument("build", metavar="BUILD", type=count, nargs="?", help="only this one")
+    replay.add_argument("--rebuild", action="store_true", help="make the object anew first")
+
+
 def add_known(command: argparse.ArgumentParser) -> None:
     """Which findings fail."""
     command.add_argument(

@@ -12,6 +12,7 @@ from emu import commands
 from emu.arguments import (
     Parser,
     Version,
+    add_fuzz,
     add_known,
     add_output,
     add_run_options,
@@ -171,6 +172,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     add_output(command)
     command.set_defaults(run=commands.deferred)
+
+    command = every.add_parser(
+        "fuzz", help="try compilers and assemblers with random programs, reduce what is wrong"
+    )
+    add_fuzz(command)
+    command.set_defaults(run=commands.fuzz)
+
+    command = every.add_parser(
+        "toolchain", help="list compilers and assemblers; make Debian roots with more of them"
+    )
+    command.add_argument("suite", metavar="SUITE", nargs="*", help="sid, trixie, bookworm, ...")
+    command.add_argument("--mirror", metavar="URL", help="archive (that of this host's apt)")
+    command.set_defaults(run=commands.toolchain)
 
     command = every.add_parser("doctor", help="what is installed here and what is missing")
     command.set_defaults(run=commands.doctor)

@@ -158,6 +158,41 @@ def mutate(options: argparse.Namespace) -> int:
     return work(options.file, _sweep_options(options), options.format, options.output, options.by)
 
 
+@uncollected()
+def fuzz(options: argparse.Namespace) -> int:
+    """Try compilers and assemblers with random programs."""
+    from emu.fuzz.campaign import Limits
+    from emu.fuzz.planning import Wanted
+    from emu.report import fuzz as work
+
+    if options.verb == "status":
+        return work.status(options.store, options.format, options.output)
+    if options.verb == "report":
+        return work.report(
+            options.store, options.format, options.output, options.witnesses, options.known
+        )
+    if options.verb == "replay":
+        return work.replay_builds(options.store, options.build, options.rebuild)
+    limits = Limits(options.sources, options.seconds)
+    jobs = options.jobs or len(os.sched_getaffinity(0))
+    if options.verb == "resume":
+        return work.resume(options.store, limits, jobs, options.scheduler, options.known)
+    if not (limits.sources or limits.seconds or options.source):
+        raise UsageError("fuzz run: when is it to stop? --sources N or --seconds S")
+    wanted = Wanted(
+        options.arch, options.origins, options.seed, options.points, options.cc,
+        options.assembler, options.source,
+    )  # fmt: skip
+    return work.run(options.store, wanted, limits, jobs, options.scheduler, options.known)
+
+
+def toolchain(options: argparse.Namespace) -> int:
+    """List compilers and assemblers; fetch more."""
+    from emu.report.toolchain import toolchain as work
+
+    return work(options.suite, options.mirror)
+
+
 def doctor(options: argparse.Namespace) -> int:
     """Say what is installed."""
     from emu.report.doctor import doctor as work

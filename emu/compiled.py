@@ -33,6 +33,7 @@ from typing import Any
 
 import numba
 from numba.core.caching import FunctionCache
+from numba.core.runtime.nrt import rtsys
 
 SOURCES = (
     "arch/descriptor.py", "arch/flow.py", "arch/row.py",
@@ -162,7 +163,8 @@ def _guard(chosen: Path, unchanged: Callable[[], bool]) -> None:
     def guarded_load(self: Any, sig: Any, target_context: Any) -> Any:
         if not _is_inside(self, chosen):
             return load(self, sig, target_context)
-        return kept(fcntl.LOCK_SH, lambda: load(self, sig, target_context))
+        with _as_it_is(target_context):
+            return kept(fcntl.LOCK_SH, lambda: load(self, sig, target_context))
 
     @functools.wraps(save)
     def guarded_save(self: Any, sig: Any, data: Any) -> None:
@@ -180,6 +182,21 @@ def _guard(chosen: Path, unchanged: Callable[[], bool]) -> None:
             save(self, sig, data)
 
     cache.load_overload, cache.save_overload = guarded_load, guarded_save
+
+
+@contextlib.contextmanager
+def _as_it_is(context: Any) -> Iterator[None]:
+    """Let numba load code without what it knows of Python and numpy: only compiling needs that.
+
+    To get it takes longer than all loads. Numba does so before it looks whether there is anything
+    to load; where there is not, its compiler does it once more.
+    """
+    # This is all that compiled code itself calls.
+    context.refresh = functools.partial(rtsys.initialize, context)
+    try:
+        yield
+    finally:
+        vars(context).pop("refresh", None)
 
 
 def _is_inside(cache: Any, chosen: Path) -> bool:

@@ -22,7 +22,7 @@ LAYERS = (
     {"linux", "truth"},
     {"check"},
     {"sweep"},
-    {"deferred", "export", "kernel"},
+    {"deferred", "export", "fuzz", "kernel"},
     {"record"},
     {"report"},
     {"arguments"},
@@ -38,6 +38,7 @@ SIBLINGS = ({"sframe", "cfi"}, {"unwind", "machine"}, {"linux", "truth"})
 DOORS = {
     "capstone": {
         "emu.report": "disassembly is for people",
+        "emu.fuzz.symptom": "causes are told apart by the instruction before",
         "emu.sweep": "lengths and operands of instructions",
     },
     "elftools": {"emu.image": "ELF", "emu.cfi": ".eh_frame"},

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from arch import Row
+from emu.image import PF_X, SHF_EXECINSTR, Image
 from emu.tables import NoRow, Table
 from emu.unwind.spans import Span, spans
 
@@ -48,6 +49,46 @@ def _same(first: Row, second: Row) -> bool:
 
 
 KINDS = ("equal", "differs", "only_first", "only_second", "neither")
+
+
+def code_of(first: Image, second: Image) -> list[Code]:
+    """Executable sections of both files; of relocatable ones those with the same name."""
+    if first.kind != "rel":
+        return [Code("", -1, -1, code_ranges(first, second))]
+    others = {s.name: s for s in second.sections if s.flags & SHF_EXECINSTR}
+    return [
+        Code(s.name, s.index, others[s.name].index, ((0, max(s.size, others[s.name].size)),))
+        for s in first.sections
+        if s.flags & SHF_EXECINSTR and s.name in others and s.size
+    ]
+
+
+def code_ranges(*images: Image) -> tuple[tuple[int, int], ...]:
+    """Addresses of the code of linked files, in order and apart from each other."""
+    return tuple(_disjoint({each for image in images for each in _ranges(image)}))
+
+
+def _ranges(image: Image) -> Iterator[tuple[int, int]]:
+    """The code of a linked file: its sections, or where it has no such its segments."""
+    sections = [s for s in image.sections if s.flags & SHF_EXECINSTR and s.size]
+    if sections:
+        yield from ((s.addr, s.addr + s.size) for s in sections)
+    else:
+        parts = (s for s in image.segments if s.flags & PF_X and s.filesz)
+        yield from ((s.vaddr, s.vaddr + s.filesz) for s in parts)
+
+
+def _disjoint(ranges: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
+    low, high = -1, -1
+    for start, end in sorted(ranges):
+        if start > high:
+            if high > low:
+                yield low, high
+            low, high = start, end
+        else:
+            high = max(high, end)
+    if high > low:
+        yield low, high
 
 
 def compare_tables(

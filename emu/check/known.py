@@ -13,7 +13,6 @@ The key is (verdict, module, function, row), never an address. `arch` and `table
 runs an entry holds; without them it holds in all. In others it is as if it were not there.
 """
 
-import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -68,6 +67,9 @@ def read_known(path: str) -> list[Known]:
     Raises:
         UsageError: it cannot be read, is no TOML, or an entry lacks a key.
     """
+    # Few runs have such a file.
+    import tomllib
+
     try:
         with open(path, "rb") as file:
             content = tomllib.load(file)

@@ -26,6 +26,8 @@ unicorn: Any = _unicorn
 _LIBRARY: Any = _binding.uclib
 _WRITE_FLAG = 1 << 30
 _MASK = (1 << 64) - 1
+_INTERRUPT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
+_SYSCALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _ENTRY_BELOW = 1 << 40
 _END = 0
 """Where the emulator stops by itself: a jump to nowhere, reported as the fault it is."""
@@ -101,6 +103,8 @@ class Engine:
         self._block = fill_block(memory, entry.table_page if entry is not None else None)
         function, user = fill or (fill_tlb.address or 0, self._block.ctypes.data)
         self._hook(unicorn.UC_HOOK_TLB_FILL, function, user)
+        self._callbacks: list[object] = []
+        """Native functions that call Python; they live as long as the hooks."""
         self.on_code_change: Callable[[int, int], None] | None = None
         """Told of ranges whose code is no longer what it was."""
         # The binding's own functions cost six times as much, and every system call takes ten.
@@ -172,14 +176,9 @@ class Engine:
         """
         self._hook_interrupts(callback)
         if self.arch.syscall.interrupt is None:
-            self._uc.hook_add(
-                unicorn.UC_HOOK_INSN,
-                lambda uc, user: self._guard(callback),
-                None,
-                1,
-                0,
-                self.arch.syscall.instruction,
-            )
+            instruction = ctypes.c_int(self.arch.syscall.instruction)
+            called = _SYSCALL(lambda engine, user: self._guard(callback))
+            self._hook_python(unicorn.UC_HOOK_INSN, called, instruction)
 
     # ---- running
 
@@ -221,6 +220,15 @@ class Engine:
         self._uc.ctl_remove_cache(start, end)
         if self.on_code_change is not None:
             self.on_code_change(start, end)
+
+    def close(self) -> None:
+        """Give back what the emulator holds; nothing else may be called afterwards.
+
+        Callbacks refer to the engine that refers to them: a process that makes many engines and
+        waits for Python's collector holds the buffers of all.
+        """
+        del self._uc
+        self._callbacks.clear()
 
     # ---- registers as host memory
 
@@ -274,14 +282,14 @@ class Engine:
         self.flush_tlb()
 
     def _hook_interrupts(self, callback: Callable[[], None]) -> None:
-        def on_interrupt(uc: object, number: int, user: object) -> None:
+        def on_interrupt(engine: object, number: int, user: object) -> None:
             if number == self.arch.syscall.interrupt:
                 self._guard(callback)
             else:
                 self._interrupt = number
                 self.stop()
 
-        self._uc.hook_add(unicorn.UC_HOOK_INTR, on_interrupt)
+        self._hook_python(unicorn.UC_HOOK_INTR, _INTERRUPT(on_interrupt))
 
     def _guard(self, callback: Callable[[], None]) -> None:
         try:
@@ -305,7 +313,13 @@ class Engine:
             return EngineStop(StopKind.ILLEGAL)
         raise EmulationError(f"the emulator gave up at {self.pc:#x}: {error}")
 
-    def _hook(self, kind: int, function: int, user: int) -> None:
+    def _hook_python(self, kind: int, callback: Any, *arguments: object) -> None:
+        # Not by the binding, nor with ctypes.cast: both tie cycles that only a collection frees.
+        self._callbacks.append(callback)
+        function = ctypes.c_void_p.from_buffer(callback).value or 0
+        self._hook(kind, function, 0, *arguments)
+
+    def _hook(self, kind: int, function: int, user: int, *arguments: object) -> None:
         handle = ctypes.c_size_t()
         self._call(
             "uc_hook_add",
@@ -315,6 +329,7 @@ class Engine:
             ctypes.c_void_p(user),
             ctypes.c_uint64(1),
             ctypes.c_uint64(0),
+            *arguments,
         )
 
     def _call(self, name: str, *arguments: object) -> None:

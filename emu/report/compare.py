@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from arch import Arch, Row
-from emu.check.compare import KINDS, Code, Stretch, compare_tables
+from emu.check.compare import KINDS, Stretch, code_of, code_ranges, compare_tables
 from emu.errors import UsageError
-from emu.image import PF_X, SHF_EXECINSTR, Image, load_image
+from emu.image import Image, load_image
 from emu.report.output import refuse_inputs, write_report
 from emu.report.text import text_of
 from emu.rowtext import row_text
@@ -118,7 +118,7 @@ def _check_common(first: _Side, second: _Side) -> None:
             return
         what = "no section of code has the same name in both"
     else:
-        ranges = tuple(_disjoint({*_ranges(one)})), tuple(_disjoint({*_ranges(other)}))
+        ranges = code_ranges(one), code_ranges(other)
         if any(low < end and start < high for low, high in ranges[0] for start, end in ranges[1]):
             return
         if not all(ranges):
@@ -126,41 +126,6 @@ def _check_common(first: _Side, second: _Side) -> None:
         places = [f"at {part[0][0]:#x} to {part[-1][1]:#x}" for part in ranges]
         what = f"its code is {places[1]}, that of the other {places[0]}"
     raise UsageError(f"{second.title}: no code in common with {first.title}: {what}")
-
-
-def code_of(first: Image, second: Image) -> list[Code]:
-    """Executable sections of both files; of relocatable ones those with the same name."""
-    if first.kind != "rel":
-        return [Code("", -1, -1, tuple(_disjoint({*_ranges(first), *_ranges(second)})))]
-    others = {s.name: s for s in second.sections if s.flags & SHF_EXECINSTR}
-    return [
-        Code(s.name, s.index, others[s.name].index, ((0, max(s.size, others[s.name].size)),))
-        for s in first.sections
-        if s.flags & SHF_EXECINSTR and s.name in others and s.size
-    ]
-
-
-def _ranges(image: Image) -> Iterator[tuple[int, int]]:
-    """The code of a linked file: its sections, or where it has no such its segments."""
-    sections = [s for s in image.sections if s.flags & SHF_EXECINSTR and s.size]
-    if sections:
-        yield from ((s.addr, s.addr + s.size) for s in sections)
-    else:
-        parts = (s for s in image.segments if s.flags & PF_X and s.filesz)
-        yield from ((s.vaddr, s.vaddr + s.filesz) for s in parts)
-
-
-def _disjoint(ranges: set[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    low, high = -1, -1
-    for start, end in sorted(ranges):
-        if start > high:
-            if high > low:
-                yield low, high
-            low, high = start, end
-        else:
-            high = max(high, end)
-    if high > low:
-        yield low, high
 
 
 def _by_function(

@@ -93,6 +93,11 @@ class Block:
         self._kept.append(np.array(data, kind))
         return int(self._kept[-1].ctypes.data)
 
+    def _zeros(self, count: int, kind: type) -> int:
+        """As `_array`, of zeros."""
+        self._kept.append(np.zeros(count, kind))
+        return int(self._kept[-1].ctypes.data)
+
     def _fill_check(self, room: Room) -> None:
         """The words of the compiled check."""
         arch, engine = room.arch, room.engine
@@ -107,12 +112,12 @@ class Block:
             (s.REG_READ, engine.function("uc_reg_read")),
             (s.MEMORY, room.memory.header.ctypes.data), (s.SWAP, arch.byte_order == "big"),
             (s.TRUTH, self._shadow.block),
-            (s.REGISTERS, self._array([0] * _REGISTER_FILE, np.int64)),
+            (s.REGISTERS, self._zeros(_REGISTER_FILE, np.int64)),
             (s.REGISTER_PLACES, self._array(places, np.int64)),
             (s.REGISTER_NUMBERS, self._array(numbers, np.int64)),
             (s.EVENTS, self._events.ctypes.data), (s.EVENT_CAPACITY, s.EVENT_CAPACITY_DEFAULT),
-            (s.HEADS, self._array([0] * s.HEAD_COUNT, np.int32)),
-            (s.RESULT, self._array([0] * RESULT_WORDS, np.int64)),
+            (s.HEADS, self._zeros(s.HEAD_COUNT, np.int32)),
+            (s.RESULT, self._zeros(RESULT_WORDS, np.int64)),
         ):  # fmt: skip
             self.words[word] = value
 
@@ -143,8 +148,8 @@ class Block:
             (w.SAVED_TRUTH, self._array([values[number] for number in saved], np.int64)),
             (w.SAVED_RULES, sites.rules.array.ctypes.data), (w.RESULT_NUMBER, result),
             (w.RA_NUMBER, arch.ra if arch.ra_in_register else -1), (w.SP_NUMBER, arch.sp),
-            (w.FP_NUMBER, arch.fp), (w.RECENT, self._array([0] * (2 * w.RECENT_SIZE), np.int64)),
-            (w.FREE_ITEM, self._array([0] * (w.ITEM_LIMIT // 8), np.int64)),
+            (w.FP_NUMBER, arch.fp), (w.RECENT, self._zeros(2 * w.RECENT_SIZE, np.int64)),
+            (w.FREE_ITEM, self._zeros(w.ITEM_LIMIT // 8, np.int64)),
             (w.ALL, self._array(every, np.uint8)), (w.ALL_COUNT, len(every)),
         ):  # fmt: skip
             self.words[word] = value

@@ -100,6 +100,10 @@ class Explorer:
         self._new = 0
         self._run(pc)
 
+    def close(self) -> None:
+        """Let go of the parts, which refer to this object: no cycle keeps its memory."""
+        del self.indirect, self.stores, self.entrance
+
     # ---- the run and its stops
 
     def _run(self, address: int) -> None:

@@ -11,11 +11,16 @@ from contextlib import contextmanager
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No collection inside; processes that are forked off inherit this. Decorates functions."""
+    """No collection inside; processes that are forked off inherit this. Decorates functions.
+
+    What has been made by the end is left out of later collections as well: one would follow at
+    once, and two more when the interpreter ends, for nothing.
+    """
     before = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if before:
+            gc.freeze()
             gc.enable()

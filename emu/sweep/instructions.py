@@ -5,6 +5,7 @@ what lies between them. What differs between machines is data (arch/flow.py); th
 instruction is a table or, where only a disassembler knows it, Capstone's answer.
 """
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -110,9 +111,9 @@ def decode(arch: Arch, code: bytes, start: int, parts: Sequence[tuple[int, int]]
 def _recogniser(arch: Arch, code: bytes, found: Instructions) -> Callable[[WordArray], None]:
     """Fills kinds, targets and padding at some of the places where instructions begin."""
     room = np.frombuffer(code + bytes(_ROOM), np.uint8)
-    patterns, numbers, prefix_bits = _tables(arch)
-    key, firsts, candidates = _index(arch)
-    filler = _padding(arch)
+    patterns, numbers, prefix_bits = _tables(arch.flow, arch.prefixes)
+    key, firsts, candidates = _index(arch.flow)
+    filler = _padding(arch.padding)
 
     def recognise(places: WordArray) -> None:
         _recognise(
@@ -209,19 +210,22 @@ def _word(code: bytes) -> int:
     return int.from_bytes(code.ljust(8, b"\0"), "little", signed=True)
 
 
-def _tables(arch: Arch) -> tuple[WordArray, WordArray, WordArray]:
+@functools.cache
+def _tables(
+    flow: tuple[FlowEncoding, ...], prefixes: bytes
+) -> tuple[WordArray, WordArray, WordArray]:
     """Patterns; register numbers that they refer to; a bit for each set of prefixes."""
     bits: WordArray = np.zeros(256, np.int64)
-    bits[list(arch.prefixes)] = 1
-    sets = dict.fromkeys(encoding.prefixes for encoding in arch.flow if encoding.prefixes)
+    bits[list(prefixes)] = 1
+    sets = dict.fromkeys(encoding.prefixes for encoding in flow if encoding.prefixes)
     needs = {b"": 0}
-    for place, prefixes in enumerate(sets, 1):
-        needs[prefixes] = 1 << place
-        bits[list(prefixes)] |= 1 << place
-    numbers = list(chain.from_iterable(_numbers(encoding) for encoding in arch.flow))
-    table: WordArray = np.zeros((len(arch.flow), _WORDS), np.int64)
+    for place, needed in enumerate(sets, 1):
+        needs[needed] = 1 << place
+        bits[list(needed)] |= 1 << place
+    numbers = list(chain.from_iterable(_numbers(encoding) for encoding in flow))
+    table: WordArray = np.zeros((len(flow), _WORDS), np.int64)
     first = 0
-    for row, encoding in zip(table, arch.flow, strict=True):
+    for row, encoding in zip(table, flow, strict=True):
         row[[_MASK, _VALUE, _FLOW, _NEEDS]] = (
             _word(encoding.mask), _word(encoding.value), encoding.flow, needs[encoding.prefixes]
         )  # fmt: skip
@@ -241,7 +245,8 @@ def _numbers(encoding: FlowEncoding) -> Iterator[int]:
     return iter(encoding.register.numbers if encoding.register is not None else ())
 
 
-def _index(arch: Arch) -> tuple[int, WordArray, WordArray]:
+@functools.cache
+def _index(flow: tuple[FlowEncoding, ...]) -> tuple[int, WordArray, WordArray]:
     """Which patterns may match, by one byte of the opcode: the byte, and a list for each value.
 
     The byte is the one that tells patterns apart best. List `i` is
@@ -250,7 +255,7 @@ def _index(arch: Arch) -> tuple[int, WordArray, WordArray]:
 
     parts = np.array(
         [[encoding.mask.ljust(_KEYS, b"\0")[:_KEYS], encoding.value.ljust(_KEYS, b"\0")[:_KEYS]]
-         for encoding in arch.flow]
+         for encoding in flow]
     ).view(np.uint8).reshape(-1, 2, _KEYS)  # fmt: skip
     every = np.arange(256, dtype=np.uint8)[:, None]
     fits = [every & parts[:, 0, key] == parts[:, 1, key] for key in range(_KEYS)]
@@ -259,6 +264,6 @@ def _index(arch: Arch) -> tuple[int, WordArray, WordArray]:
     return key, firsts, np.nonzero(fits[key])[1]
 
 
-def _padding(arch: Arch) -> WordArray:
-    words = [(_word(mask), _word(value)) for value, mask in arch.padding]
+def _padding(padding: Sequence[tuple[bytes, bytes]]) -> WordArray:
+    words = [(_word(mask), _word(value)) for value, mask in padding]
     return np.array(words, np.int64).reshape(-1, 2)

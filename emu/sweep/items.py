@@ -4,6 +4,8 @@ Kept are the registers that rows may name and the live part of the stack. Flags 
 branch of the code is ever evaluated.
 """
 
+import ctypes
+
 import numba
 
 from emu.check import state as s
@@ -174,13 +176,11 @@ def keep_block(state: int, pc: int) -> None:
     store64(state + 8 * w.HISTORY, item)
 
 
-@numba.njit(cache=True)
 def peek(address: int) -> int:
     """The word at a host address, for Python."""
-    return load64(address)
+    return ctypes.c_int64.from_address(address).value
 
 
-@numba.njit(cache=True)
 def poke(address: int, value: int) -> None:
     """Store a word at a host address, for Python."""
-    store64(address, value)
+    ctypes.c_int64.from_address(address).value = value

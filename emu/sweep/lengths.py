@@ -5,6 +5,7 @@ element for each place at which an instruction may begin, and mark as BAD what i
 """
 
 import ctypes
+import functools
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
@@ -59,7 +60,7 @@ class Begins:
         if self.arch.instruction_lengths:
             self._measure(parts, True)
             return
-        engine = _engine(self.arch)
+        engine = _engine(*self.arch.disassembler)
         for first, last in parts:
             self._step(engine, first, last)
 
@@ -137,7 +138,7 @@ class _Disassembler:
     """
 
     def __init__(self, begins: Begins, bounds: WordArray) -> None:
-        self.engine = _engine(begins.arch)
+        self.engine = _engine(*begins.arch.disassembler)
         self._begins, self._bounds = begins, bounds
         longest = int((bounds[:, 1] - bounds[:, 0]).max(initial=0))
         self._doubtful: WordArray = np.zeros(longest, np.int64)
@@ -169,8 +170,9 @@ def _beginning(name: str) -> tuple[int, int]:
     return int.from_bytes(mask, "little", signed=len(mask) == 8), int.from_bytes(text, "little")
 
 
-def _engine(arch: Arch) -> Any:
-    engine = capstone.Cs(*arch.disassembler)
+@functools.cache
+def _engine(machine: int, mode: int) -> Any:
+    engine = capstone.Cs(machine, mode)
     engine.skipdata = True
     return engine
 

@@ -101,7 +101,7 @@ def _never(
     owners = graph.entry[starts]
     own_places = np.searchsorted(graph.places, bounds[owners, 0])
     # A call at the very end, or one whose function ends there.
-    calls = np.isin(graph.kinds, (_CALL, _CALL_INDIRECT)) & (graph.home >= 0)
+    calls = ((graph.kinds == _CALL) | (graph.kinds == _CALL_INDIRECT)) & (graph.home >= 0)
     ending = np.unique(graph.place[calls & graph.last])
     ending = ending[ending >= 0]
     marks = np.zeros(len(graph.kinds), np.int32)
@@ -165,17 +165,19 @@ def _graph(
         _number_of(number, span, bounds[:, 0], begin)
         entry[begin[begin >= 0]] = np.flatnonzero(begin >= 0)
     # Registers and words in memory are no instructions, registers no places either.
-    into[np.isin(kinds, (_CALL_INDIRECT, _JUMP_INDIRECT)) | (targets < SOME_REGISTER)] = -1
-    called = targets[np.isin(kinds, (_CALL, _CALL_INDIRECT)) & (targets >= SOME_REGISTER)]
+    calls_indirect = kinds == _CALL_INDIRECT
+    into[calls_indirect | (kinds == _JUMP_INDIRECT) | (targets < SOME_REGISTER)] = -1
+    named = np.flatnonzero(targets >= SOME_REGISTER)
+    called = targets[named[(calls_indirect | (kinds == _CALL))[named]]]
     places = np.unique(np.concatenate([bounds[:, 0], called, known]))
     place = np.full(len(kinds), -1, np.int32)
     if len(places):
-        at = np.minimum(np.searchsorted(places, targets), len(places) - 1)
-        there = places[at] == targets
+        at = np.minimum(np.searchsorted(places, targets[named]), len(places) - 1)
+        there = places[at] == targets[named]
         means = np.arange(len(places))
         for alias, address in aliases.items():
             means[np.searchsorted(places, alias)] = np.searchsorted(places, address)
-        place[there] = means[at[there]]
+        place[named[there]] = means[at[there]]
     home = np.full(len(kinds), -1, np.int32)
     if len(bounds):
         at = np.searchsorted(bounds[:, 0], addresses, "right") - 1

@@ -1,5 +1,6 @@
 """What the disassembler says of operands: asked at indirect jumps and after wild stores only."""
 
+import functools
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +24,13 @@ class MemoryOperand:
     """Bytes of an entry."""
 
 
+@functools.cache
+def _engine(machine: int, mode: int) -> Any:
+    engine = capstone.Cs(machine, mode)
+    engine.detail = True
+    return engine
+
+
 class Operands:
     """Operands of single instructions.
 
@@ -32,9 +40,9 @@ class Operands:
 
     def __init__(self, arch: Arch) -> None:
         self._arch = arch
-        self._engine = capstone.Cs(*arch.disassembler)
-        self._engine.detail = True
+        self._engine = _engine(*arch.disassembler)
         self._loads: dict[tuple[int, bytes], MemoryOperand | None] = {}
+        self._bounds: dict[tuple[int, bytes], int | None] = {}
         names = {register.name: register.dwarf for register in arch.registers}
         self._numbers = names | {
             alias: names[name] for alias, name in arch.jump_tables.aliases.items()
@@ -74,6 +82,12 @@ class Operands:
 
     def bound(self, code: bytes, address: int) -> int | None:
         """How many values a comparison with a constant lets pass, if it is one."""
+        key = address, code
+        if key not in self._bounds:
+            self._bounds[key] = self._bound(code, address)
+        return self._bounds[key]
+
+    def _bound(self, code: bytes, address: int) -> int | None:
         found = self._decode(code, address)
         if found is None:
             return None

@@ -64,13 +64,13 @@ class WildStores:
         words = self._explorer.words
         result = int(words[s.RESULT])
         if verdict is Verdict.WRONG_RA:
-            return int(peek(result + RA_SLOT)), RETURN_ADDRESS
+            return peek(result + RA_SLOT), RETURN_ADDRESS
         if verdict is Verdict.WRONG_FP:
             values = self._explorer.room.entry_registers()
-            return int(peek(result + FP_SLOT)), values[self._explorer.arch.fp]
+            return peek(result + FP_SLOT), values[self._explorer.arch.fp]
         if verdict is Verdict.WRONG_REG:
             truth = int(words[w.SAVED_TRUTH]) + 8 * int(words[w.BAD_REGISTER])
-            return int(words[w.BAD_SLOT]), int(peek(truth))
+            return int(words[w.BAD_SLOT]), peek(truth)
         return 0, 0
 
     def _same_rule(self, verdict: Verdict, here: object, there: object) -> bool:

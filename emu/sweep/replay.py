@@ -57,7 +57,7 @@ class Replay:
         blocks: list[Stretch] = []
         item = int(self._explorer.words[w.HISTORY])
         while item and len(blocks) < _BLOCKS:
-            address = int(peek(item + w.I_PC))
+            address = peek(item + w.I_PC)
             instructions: list[int] = []
             while True:
                 place = sites.position(address)
@@ -75,7 +75,7 @@ class Replay:
             if blocks and kind in _CALLS:
                 return blocks
             blocks.append(Stretch(item, tuple(instructions)))
-            item = int(peek(item + w.I_PREVIOUS))
+            item = peek(item + w.I_PREVIOUS)
         return blocks
 
     def follow(self, way: list[Stretch], at: int, pc: int) -> int | None:

@@ -17,6 +17,8 @@ class SweepOptions:
     function: str | None = None
     """Only this one, by name or 0xADDRESS."""
     jobs: int = 1
+    """Processes; 0: in this one, for whoever sweeps many small files and can bear
+    that code which ends the emulator ends the process."""
     seed: int = 0
 
 

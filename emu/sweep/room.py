@@ -33,7 +33,8 @@ class Room:
         arch: the machine.
         seed: of the keys that sign return addresses, on a machine that can.
 
-    `memory` takes the file first; then `furnish` adds the stack and the CPU.
+    `memory` takes the file first; then `furnish` adds the stack and the CPU, and `vacate` takes
+    them away.
     """
 
     def __init__(self, arch: Arch, seed: int) -> None:
@@ -54,9 +55,10 @@ class Room:
         arch, memory, block = self.arch, self.memory, self._block
         top = arch.layout.stack_top
         self.stack_low, self.stack_high = top - STACK_SIZE, top
-        memory.map(self.stack_low, STACK_SIZE, READ | WRITE)
         pool = self.stack_low - 2 * _GUARD - _POOL_PAGES * PAGE
-        memory.map(pool, _POOL_PAGES * PAGE, READ | WRITE)
+        self._own = (self.stack_low, STACK_SIZE), (pool, _POOL_PAGES * PAGE)
+        for low, size in self._own:
+            memory.map(low, size, READ | WRITE)
         block[paging.POOL] = self._place(pool)
         block[paging.POOL_MASK] = (_POOL_PAGES - 1) * PAGE
         block[paging.GUARD_LOW] = self.stack_low - _GUARD
@@ -73,12 +75,20 @@ class Room:
         if not arch.ra_in_register:
             words[0] = RETURN_ADDRESS
         memory.write(self.entry_sp, words.tobytes())
+        self._remember()
         for dwarf, value in self.entry_registers().items():
             register = arch.saved_register(dwarf)
             assert register is not None
             self.engine.write(register.emulator, value)
         self._entry = self.engine.save()
-        self._remember()
+
+    def vacate(self) -> None:
+        """Leave memory as `furnish` has found it, and let go of the CPU."""
+        paging.restore_pages(self._block.ctypes.data)
+        for low, size in self._own:
+            self.memory.unmap(low, size)
+        del self._entry
+        self.engine.close()
 
     def entry_registers(self) -> dict[int, int]:
         """Every register's value at entry: what must be kept is told from everything else."""
@@ -125,13 +135,18 @@ class Room:
         """A copy of all that can be written to; what is zero takes no memory."""
         end = max(row[2] + row[1] - row[0] for row in self.memory.intervals)
         self._pristine, copy = lazy_bytes(end)
-        zero = bytes(PAGE)
+        own = dict(self._own)
         for start, stop, offset, permissions in self.memory.intervals:
-            if not permissions & WRITE:
-                continue
-            for page in range(offset, offset + stop - start, PAGE):
-                data = self.memory.buffer[page : page + PAGE]
-                if data.tobytes() != zero:
-                    copy[page : page + PAGE] = data
+            if permissions & WRITE and start not in own:
+                self._keep(copy, offset, offset + stop - start)
+        # To look through pages that were never touched makes them use memory, and takes time.
+        caller = self._place(self.entry_sp)
+        self._keep(copy, caller & -PAGE, -(-(caller + _CALLER_BYTES) // PAGE) * PAGE)
         self._copy = copy
         self._block[paging.PRISTINE] = copy.ctypes.data
+
+    def _keep(self, copy: npt.NDArray[np.uint8], start: int, end: int) -> None:
+        """Copy the pages between two places of the buffer that are not zero."""
+        pages = self.memory.buffer[start:end].reshape(-1, PAGE)
+        used = np.flatnonzero(pages.view(np.int64).any(1))
+        copy[start:end].reshape(-1, PAGE)[used] = pages[used]

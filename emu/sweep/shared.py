@@ -9,7 +9,6 @@ from emu.sweep.sites import Sites
 _LIMIT = 40
 """Instructions of such a block."""
 _DIRECT = (Flow.BRANCH, Flow.JUMP, Flow.LINK)
-_STRAIGHT = (Flow.PLAIN, Flow.SKIP)
 
 
 def mark_shared(sites: Sites) -> None:
@@ -25,7 +24,8 @@ def mark_shared(sites: Sites) -> None:
             continue
         # Joined: only the instruction before leads there.
         begins = np.isin(addresses, records["target"][np.isin(kinds, _DIRECT)])
-        joined = np.isin(kinds[:-1], _STRAIGHT) & (functions[:-1] == functions[1:])
+        straight = (kinds == Flow.PLAIN) | (kinds == Flow.SKIP)
+        joined = straight[:-1] & (functions[:-1] == functions[1:])
         joined = np.concatenate([[False], joined]) & ~begins
         for at in jumps.tolist():
             first = at

@@ -119,7 +119,7 @@ class Sweep:
         found = workers.explore(self.roots(), advance)
         # Each step enters what no way from the entries before has led to.
         found.add(workers.explore(self.unnamed_roots(found), advance))
-        alone = Workers(self.room, self.sites, self.pads, 1)
+        alone = Workers(self.room, self.sites, self.pads, min(1, self.options.jobs))
         found.add(alone.explore(self.part_roots(found), advance))
         return found
 

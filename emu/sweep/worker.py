@@ -6,6 +6,7 @@ import mmap
 import multiprocessing
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
 
@@ -84,7 +85,7 @@ class Workers:
     Args:
         room: with the file in it, not yet furnished.
         sites, pads: of the file.
-        jobs: processes.
+        jobs: processes; 0: all is done in this one.
     """
 
     def __init__(self, room: Room, sites: Sites, pads: list[tuple[int, int]], jobs: int) -> None:
@@ -101,8 +102,11 @@ class Workers:
         found = nothing(self._sites)
         if not roots:
             return found
+        if self._jobs == 0:
+            found.add(self._here(roots, advance))
+            return found
         jobs = max(1, min(self._jobs, len(roots) // _CHUNK, len(self._places)))
-        # Always another process: code can end the emulator, and all that runs with it.
+        # Even one is another process: code can end the emulator, and all that runs with it.
         context = multiprocessing.get_context("fork")
         # Neighbours are of a kind; dealt out in chunks, all workers get some of each.
         chunks = [roots[at : at + _CHUNK] for at in range(0, len(roots), _CHUNK)]
@@ -134,6 +138,17 @@ class Workers:
                 worker.join()
         return found
 
+    def _here(self, roots: Sequence[Root], advance: Callable[[int], None]) -> Findings:
+        """What a worker does, leaving sites and room as they were, as the end of one does."""
+        before = [records.copy() for records in self._sites.records]
+        self._room.furnish()
+        try:
+            return self._work(0, roots, advance)
+        finally:
+            self._room.vacate()
+            for records, unmarked in zip(self._sites.records, before, strict=True):
+                records[:] = unmarked
+
     def _receive(self, reader: Connection, number: int) -> int | Findings:
         """What a worker has sent."""
         try:
@@ -153,6 +168,7 @@ class Workers:
 
     def _serve(self, number: int, roots: Sequence[Root], writer: Connection) -> None:
         try:
+            self._room.furnish()
             writer.send(self._work(number, roots, writer.send))
         except EmulationError as error:
             writer.send(str(error))
@@ -162,28 +178,27 @@ class Workers:
         self, worker: int, roots: Sequence[Root], advance: Callable[[int], None]
     ) -> Findings:
         sites = self._sites
-        self._room.furnish()
-        explorer = Explorer(self._room, sites, self._pads)
-        for number, root in enumerate(roots, 1):
-            site = sites.at(root.pc)
-            if root.how is Entry.ROW and site is not None and site["reached"]:
-                continue  # another one has led there
-            self._places[worker] = root.pc
-            explorer.explore(root.pc, root.tag, root.how)
-            if number % _CHUNK == 0:
-                advance(_CHUNK)
-        advance(len(roots) % _CHUNK)
-        words = explorer.words
-        return Findings(
-            [records["reached"].copy() for records in sites.records],
-            _wrong(explorer),
-            explorer.faults,
-            explorer.indirect.unresolved,
-            explorer.cut,
-            explorer.stores.repaired,
-            Counter({name: int(words[word]) for name, word in _COUNTS.items()}),
-            None if sites.mutants is None else sites.mutants.outcomes.copy(),
-        )
+        with closing(Explorer(self._room, sites, self._pads)) as explorer:
+            for number, root in enumerate(roots, 1):
+                site = sites.at(root.pc)
+                if root.how is Entry.ROW and site is not None and site["reached"]:
+                    continue  # another one has led there
+                self._places[worker] = root.pc
+                explorer.explore(root.pc, root.tag, root.how)
+                if number % _CHUNK == 0:
+                    advance(_CHUNK)
+            advance(len(roots) % _CHUNK)
+            words = explorer.words
+            return Findings(
+                [records["reached"].copy() for records in sites.records],
+                _wrong(explorer),
+                explorer.faults,
+                explorer.indirect.unresolved,
+                explorer.cut,
+                explorer.stores.repaired,
+                Counter({name: int(words[word]) for name, word in _COUNTS.items()}),
+                None if sites.mutants is None else sites.mutants.outcomes.copy(),
+            )
 
 
 def _wrong(explorer: Explorer) -> list[Wrong]:

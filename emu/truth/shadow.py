@@ -297,11 +297,10 @@ class ShadowStacks:
         self._bytes = np.frombuffer(self._memory, np.uint8)
         address = self._bytes.ctypes.data
         self._stacks: npt.NDArray[np.int64] = np.zeros((_MOST_STACKS, _STACK_WORDS), np.int64)
-        for number in range(_MOST_STACKS):
-            at = 0 if number == 0 else _MAIN_FRAMES + (number - 1) * _OTHER_FRAMES
-            self._stacks[number, 0] = address + FRAME_BYTES * at
-            self._stacks[number, 4] = _OTHER_FRAMES if number else _MAIN_FRAMES
-        self._stacks[0, 2:4] = sp, base
+        others = _MAIN_FRAMES + _OTHER_FRAMES * np.arange(_MOST_STACKS - 1)
+        self._stacks[1:, 0] = address + FRAME_BYTES * others
+        self._stacks[1:, 4] = _OTHER_FRAMES
+        self._stacks[0, :5] = address, 0, sp, base, _MAIN_FRAMES
         self.words: npt.NDArray[np.int64] = np.zeros(WORDS, np.int64)
         for word, value in (
             (FRAMES, address), (LOW, sp), (HIGH, base), (PREVIOUS_SP, sp), (SLACK, size),

@@ -171,6 +171,8 @@ def flatten(table: Table | None) -> PackedTable:
     """The arrays of a table; of None the empty ones."""
     functions = [] if table is None else _by_address(table)
     numbers: dict[Row, int] = {}
+    # By identity: readers make equal rows one object, and to hash a row takes long.
+    known: dict[int, int] = {}
     records = np.zeros((len(functions), 5), np.int64)
     starts: list[int] = []
     codes: list[int] = []
@@ -180,10 +182,15 @@ def flatten(table: Table | None) -> PackedTable:
             len(function.starts),
         )  # fmt: skip
         starts += function.starts
-        codes += (
-            -row.verdict if isinstance(row, NoRow) else numbers.setdefault(row, len(numbers))
-            for row in function.rows
-        )
+        for row in function.rows:
+            code = known.get(id(row))
+            if code is None:
+                if isinstance(row, NoRow):
+                    code = -row.verdict
+                else:
+                    code = numbers.setdefault(row, len(numbers))
+                known[id(row)] = code
+            codes.append(code)
     return PackedTable(
         records, np.array(starts, np.int64), np.array(codes, np.int32), tuple(numbers)
     )

@@ -2,11 +2,14 @@
 
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from emu.cli import main
+from emu.sweep.result import SweepOptions
+from emu.sweep.sweep import Sweep
 from testprogs.unpack import Prebuilt
 
 pytestmark = pytest.mark.compiled
@@ -62,13 +65,17 @@ def test_one_function(capsys: pytest.CaptureFixture[str]) -> None:
 def test_the_number_of_processes_changes_nothing(
     prebuilt: Programs, capsys: pytest.CaptureFixture[str], machine: str
 ) -> None:
-    """A whole C library by one process and by three: the same report to the byte."""
+    """A whole C library by one process and by several: the same report to the byte."""
     path = str(prebuilt[machine, "work-glibc-O2"].path)
     reports = []
     for jobs in ("1", "3"):
         main(["sweep", "--table", "cfi", "--jobs", jobs, "--format", "json", path])
         reports.append(capsys.readouterr().out)
     assert reports[0] == reports[1]
+    # 0 is no choice of the command: all in the own process.
+    results = [Sweep(path, SweepOptions("cfi", jobs=jobs)).run() for jobs in (0, 1, 2)]
+    assert replace(results[0], seconds=0) == replace(results[1], seconds=0)
+    assert replace(results[0], seconds=0) == replace(results[2], seconds=0)
     answer = json.loads(reports[0])
     coverage = answer["coverage"]
     floor = 0.99 if machine == "x86_64" else 0.998

@@ -1,0 +1,176 @@
+"""A campaign: which sources at which points, in an order that resuming repeats."""
+
+import itertools
+import json
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from emu.fuzz.making import Source
+from emu.fuzz.matrix import Point, assembler_points, points
+from emu.fuzz.plain import from_plain
+from emu.fuzz.planning import Plan
+from emu.fuzz.pool import Died, Pool, Work
+from emu.fuzz.reduction import Reduced, Reduction
+from emu.fuzz.store import Bucket, Store
+from emu.fuzz.task import (
+    ASSEMBLY,
+    CSMITH,
+    FILE,
+    GENERATED,
+    Build,
+    Helpers,
+    Outcome,
+    Task,
+    machine,
+)
+from emu.fuzz.toolchains import Tool, Toolchains
+
+_ROUND = (GENERATED,) * 7 + (ASSEMBLY,) + (GENERATED,) + (CSMITH,)
+"""Origins of sources, in turn."""
+_RUN_EACH = 5
+"""One of so many sources is also run, and assembled by a second assembler."""
+
+
+@dataclass(slots=True)
+class Limits:
+    """When to stop."""
+
+    sources: int | None = None
+    """All in all, with those done before."""
+    seconds: float | None = None
+    """From now on."""
+
+
+class Campaign:
+    """Work that is left of a plan.
+
+    Args:
+        store: its file.
+        pool: does the work.
+        limits: when no new task is begun.
+        known: whether a bucket needs no witness.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        pool: Pool[Outcome | Reduced],
+        limits: Limits,
+        known: Callable[[Bucket], bool] = lambda bucket: False,
+    ) -> None:
+        text = store.meta("plan")
+        assert text is not None
+        self.plan = from_plain(Plan, json.loads(text))
+        self._store, self._pool, self._known = store, pool, known
+        self._end = None if limits.seconds is None else time.monotonic() + limits.seconds
+        self._most = limits.sources
+        self._reductions = store.unreduced()
+        self._busy: set[str] = set()
+        self.died: list[str] = []
+        """Tasks that could not be done, and why."""
+
+    def run(self, progress: Callable[[int], None]) -> None:
+        """Do it; `progress` is told the number of sources that are done."""
+        finished = self._store.done()
+        tasks = (task for task in self._tasks() if task.number not in finished)
+        for task, answer in self._pool.run(lambda: self._next(tasks)):
+            if isinstance(task, Task):
+                outcome = answer if isinstance(answer, Outcome) else _lost(task, answer)
+                new = self._store.add(outcome, task.arch, task.origin, task.seed)
+                self._reductions += new
+                finished.add(task.number)
+                progress(len(finished))
+            elif isinstance(task, Reduction):
+                if not isinstance(answer, Reduced):
+                    answer = Reduced(task.bucket, None, 0.0, 0.0)
+                self._store.add_witness(answer)
+            if isinstance(answer, Died):
+                self.died.append(answer.reason)
+
+    def _next(self, tasks: Iterator[Task]) -> Work[Outcome | Reduced] | None:
+        # Reductions last: more sources make the smallest object of a bucket smaller.
+        if self._end is None or time.monotonic() < self._end:
+            task = next(tasks, None)
+            if task is not None:
+                return task
+        while self._reductions:
+            key = self._reductions.pop(0)
+            if key not in self._busy and (reduction := self._reduction(key)) is not None:
+                self._busy.add(key)
+                return reduction
+        return None
+
+    # ---- tasks
+
+    def _tasks(self) -> Iterator[Task]:
+        """All of a campaign, from its beginning."""
+        plan = self.plan
+        made = {name: points(machine(name), plan.toolchains, plan.seed) for name in plan.machines}
+        origins = [origin for origin in _ROUND if origin in plan.origins]
+        sources: Iterator[tuple[str, Source | None]] = itertools.cycle(
+            (origin, None) for origin in origins
+        )
+        if plan.files:
+            sources = ((FILE, source) for source in plan.files)
+        for number, (origin, source) in enumerate(
+            (origin, source) for origin, source in sources for _ in plan.machines
+        ):
+            if self._most is not None and number >= self._most:
+                return
+            name = plan.machines[number % len(plan.machines)]
+            yield self._task(number, name, origin, source, made[name])
+
+    def _task(
+        self, number: int, name: str, origin: str, source: Source | None, stream: Iterator[Point]
+    ) -> Task:
+        plan = self.plan
+        mine = plan.toolchains.of(name)
+        if origin == ASSEMBLY or (source is not None and source.language == "asm"):
+            every = assembler_points(machine(name), plan.toolchains)
+            chosen = tuple(every[: max(plan.points, len(mine.assemblers))])
+        else:
+            chosen = tuple(itertools.islice(stream, plan.points))
+        often = number // len(plan.machines) % _RUN_EACH == 0
+        others = [each for each in mine.assemblers if each != chosen[0].assembler]
+        return Task(
+            number, name, origin, plan.seed * (1 << 32) + number, chosen,
+            Helpers(mine.csmith, _linker(mine), mine.references.get(name)),
+            others[number % len(others)] if often and others else None, often, source,
+        )  # fmt: skip
+
+    def _reduction(self, key: str) -> Reduction | None:
+        """The task for a bucket, from its smallest object so far."""
+        bucket = next((each for each in self._store.buckets() if each.key == key), None)
+        if bucket is None or self._known(bucket):
+            return None
+        build = self._store.build(bucket.build)
+        source, arch, origin, seed = self._store.source(build.source)
+        symptom = next(s for s in build.symptoms if s.bucket(arch, build.point.family) == key)
+        if symptom.oracle == "output":
+            self._store.add_witness(Reduced(key, None, 0.0, 0.0))
+            return None
+        mine = self.plan.toolchains.of(arch)
+        others = [each for each in mine.assemblers if each != build.point.assembler]
+        references = [each for each in self.plan.references if each.arch == arch]
+        return Reduction(
+            key, arch, origin, seed, source, build.point,
+            references[0] if references else None,
+            others[0] if symptom.oracle == "assemblers" and others else None,
+        )  # fmt: skip
+
+
+def _lost(task: Task, answer: object) -> Outcome:
+    reason = answer.reason if isinstance(answer, Died) else "no answer"
+    builds = tuple(Build(point, "failed", reason) for point in task.points)
+    return Outcome(task.number, Source("", "c"), (), builds, 0.0, 0.0, 0.0)
+
+
+def _linker(found: Toolchains) -> Tool | None:
+    """The driver of the newest compiler that comes with a linker for its machine."""
+    drivers = [each.tool for each in found.compilers if each.family == "gcc"]
+    return max(drivers, key=_newest, default=None)
+
+
+def _newest(tool: Tool) -> list[int]:
+    return [int(part) for part in tool.version.split(".") if part.isdigit()]

@@ -1,0 +1,125 @@
+"""From a source to an object: compiled to assembly, assembled; or linked to a program that runs."""
+
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+
+from emu.fuzz.matrix import Point
+from emu.fuzz.toolchains import Assembler, Tool
+from emu.fuzz.tools import Bench, Done, ToolError, bench
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """What is compiled."""
+
+    text: str
+    language: str
+    """``c``, ``c++`` or ``asm``."""
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """What came out of a source at one point."""
+
+    object: bytes
+    assembly: str | None
+    """None: the compiler made the object itself."""
+
+
+class Workshop:
+    """Runs tools, each in a folder of the root it lives in; a context manager."""
+
+    def __init__(self) -> None:
+        self._stack = ExitStack()
+        self._benches: dict[str | None, Bench] = {}
+
+    def __enter__(self) -> "Workshop":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def make(self, source: Source, point: Point) -> Made:
+        """Compile and assemble.
+
+        Raises:
+            ToolError: a tool refuses the source, or takes too long.
+        """
+        if point.compiler is None:
+            assert point.assembler is not None
+            made = self.assemble(source.text, point.assembler, point.sframe)
+            return Made(made, source.text)
+        words = point.words(source.language)
+        text = source.text.encode()
+        if point.lto:
+            whole = ["-r", "-nostdlib", "-flinker-output=nolto-rel"]
+            return Made(self._output(point.compiler.tool, [*words, *whole], text), None)
+        if point.assembler is None:
+            words = [word for word in words if word != "-fno-integrated-as"]
+            return Made(self._output(point.compiler.tool, [*words, "-c"], text), None)
+        assembly = self.compile(source, point)
+        made = self.assemble(assembly, point.assembler, point.sframe)
+        return Made(made, assembly)
+
+    def compile(self, source: Source, point: Point) -> str:
+        """The assembly that a point's compiler makes.
+
+        Raises:
+            ToolError: it does not.
+        """
+        assert point.compiler is not None
+        words = [*point.words(source.language), "-S", "-o", "-"]
+        done = self.run(point.compiler.tool, words, source.text.encode())
+        return done.check(point.compiler.name).stdout.decode(errors="surrogateescape")
+
+    def assemble(self, text: str, assembler: Assembler, sframe: bool) -> bytes:
+        """The object that an assembler makes.
+
+        Raises:
+            ToolError: it does not.
+        """
+        words = [*assembler.tool.words, *(assembler.sframe if sframe else ())]
+        return self._output(assembler.tool, words, text.encode(errors="surrogateescape"))
+
+    def link(self, objects: bytes, linker: Tool) -> bytes:
+        """A static program, by the driver of a compiler.
+
+        Raises:
+            ToolError: it cannot be linked.
+        """
+        self._bench(linker).path("in.o").write_bytes(objects)
+        return self._output(linker, [*linker.words, "-static", "-no-pie", "in.o"], b"")
+
+    def execute(self, program: bytes, emulator: Tool) -> Done:
+        """Run a program in a user-mode emulator.
+
+        Raises:
+            ToolError: it takes too long.
+        """
+        place = self._bench(emulator).path("program")
+        place.write_bytes(program)
+        place.chmod(0o755)
+        return self.run(emulator, [*emulator.words, "./program"], b"")
+
+    def run(self, tool: Tool, words: Sequence[str], stdin: bytes) -> Done:
+        """Run a tool where it lives.
+
+        Raises:
+            ToolError: it cannot be started, or takes too long.
+        """
+        return self._bench(tool).run(words, stdin, plain=tool.given)
+
+    def _output(self, tool: Tool, words: Sequence[str], stdin: bytes) -> bytes:
+        place = self._bench(tool).path("out")
+        place.unlink(missing_ok=True)
+        self.run(tool, [*words, "-o", "out"], stdin).check(tool.words[0])
+        try:
+            return place.read_bytes()
+        except OSError as error:
+            raise ToolError(f"{tool.words[0]}: made no file") from error
+
+    def _bench(self, tool: Tool) -> Bench:
+        if tool.root not in self._benches:
+            self._benches[tool.root] = self._stack.enter_context(bench(tool.root))
+        return self._benches[tool.root]

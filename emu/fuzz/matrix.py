@@ -1,0 +1,165 @@
+"""Which compilers, assemblers and options are tried together: every two settings at some point."""
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from arch import Arch, by_name
+from arch.compilers import COMMON, Level
+from emu.errors import UsageError
+from emu.fuzz.pairs import Partial, pairwise
+from emu.fuzz.toolchains import Assembler, Compiler, Toolchains
+
+_LTO = (Level("", ""), Level("-flto", None))
+_ALWAYS = ("-g0", "-w", "-fasynchronous-unwind-tables")
+_STANDARD = {"c": "-std=gnu17", "c++": "-std=gnu++17"}
+_OF_FAMILY = {"gcc": (), "clang": ("-Qunused-arguments", "-fno-integrated-as")}
+
+
+class _Open(Enum):
+    """A setting that is not chosen yet."""
+
+    OPEN = 0
+
+
+_OPEN = _Open.OPEN
+_Setting = Compiler | Assembler | Level | bool | None
+_OTHER_CFA = frozenset(
+    ("-O0", "-fno-omit-frame-pointer", "-mstackrealign", "-mno-omit-leaf-frame-pointer")
+)
+INTEGRATED = "integrated"
+"""Name of the assembler inside a compiler."""
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One way to make an object of a source."""
+
+    compiler: Compiler | None
+    """None: the source is assembly."""
+    assembler: Assembler | None
+    """None: the one inside the compiler."""
+    flags: tuple[str, ...] = ()
+    """Of the compiler, beside those that all have."""
+    sframe: bool = False
+    """The assembler is told to write it."""
+
+    @property
+    def arch(self) -> Arch:
+        """The machine."""
+        tool = self.compiler or self.assembler
+        assert tool is not None
+        found = by_name(tool.arch)
+        assert found is not None
+        return found
+
+    @property
+    def family(self) -> str:
+        """Whose options `flags` are."""
+        return self.compiler.family if self.compiler else "as"
+
+    @property
+    def lto(self) -> bool:
+        """The object is made when linking."""
+        return "-flto" in self.flags
+
+    @property
+    def name(self) -> str:
+        """For reports: ``s390x gcc 16.2.0 -O2, as 2.40 --gsframe``."""
+        machine = self.arch.name
+        compiler = " ".join([self.compiler.name, *self.flags]) if self.compiler else ""
+        assembler = self.assembler.name if self.assembler else INTEGRATED
+        option = " " + " ".join(self.assembler.sframe) if self.sframe and self.assembler else ""
+        return f"{machine} {', '.join(filter(None, (compiler, assembler + option)))}"
+
+    def words(self, language: str) -> list[str]:
+        """The compiler's command line: C from stdin; the caller says what is to be made of it."""
+        assert self.compiler is not None
+        options = [*_OF_FAMILY[self.compiler.family], *_ALWAYS, _STANDARD[language], *self.flags]
+        if self._sp_cfa:
+            options.append("-DUNWINDLAB_SP_CFA=1")
+        return [*self.compiler.tool.words, *options, "-x", language, "-"]
+
+    @property
+    def _sp_cfa(self) -> bool:
+        """In ordinary functions the CFA counts from SP: assembly inside may move it and say so."""
+        return not _OTHER_CFA.intersection(self.flags)
+
+
+def points(arch: Arch, found: Toolchains, seed: int) -> Iterator[Point]:
+    """Points without end; each full round has every two settings that go together at least once.
+
+    Raises:
+        UsageError: there is no compiler or no assembler for this machine.
+    """
+    mine = found.of(arch.name)
+    if not mine.compilers or not mine.assemblers:
+        missing = "assembler" if mine.compilers else "compiler"
+        raise UsageError(f"no {missing} for {arch.name}: see `unwindlab toolchain`")
+    random_ = random.Random(f"{arch.name} {seed}")
+    while True:
+        rows = _round(arch, mine, random_)
+        random_.shuffle(rows)
+        yield from rows
+
+
+def assembler_points(arch: Arch, found: Toolchains) -> list[Point]:
+    """For sources in assembly: each assembler, with and without SFrame."""
+    return [
+        Point(None, each, (), sframe)
+        for each in found.of(arch.name).assemblers
+        for sframe in ((True, False) if each.sframe else (False,))
+    ]
+
+
+def _round(arch: Arch, found: Toolchains, source: random.Random) -> list[Point]:
+    """Every two settings that go together, at some point."""
+    factors: list[Sequence[_Setting]] = [
+        found.compilers, (*found.assemblers, None), (False, True), _LTO,
+        *(factor.levels for factor in (*COMMON, *arch.compilers.factors)),
+    ]  # fmt: skip
+
+    def chosen(row: Partial) -> list[_Setting | _Open]:
+        return [
+            _OPEN if at is None else settings[at]
+            for at, settings in zip(row, factors, strict=True)
+        ]
+
+    rows = pairwise(
+        [len(settings) for settings in factors], lambda row: _fit(arch, chosen(row)), source
+    )
+    return [_point(chosen(list(row))) for row in rows]
+
+
+def _fit(arch: Arch, row: Sequence[_Setting | _Open]) -> bool:
+    """Whether settings go together, as far as they are chosen."""
+    compiler, assembler, sframe, lto = row[:4]
+    if isinstance(compiler, Compiler):
+        levels = [level for level in row[3:] if isinstance(level, Level)]
+        spelled = [level.of(compiler.family) for level in levels]
+        if None in spelled or (assembler is None and compiler.family != "clang"):
+            return False
+        words = " ".join(filter(None, spelled)).split()
+        if any(one in words and other in words for one, other in arch.compilers.excluded):
+            return False
+    if sframe is True and (
+        assembler is None or (isinstance(assembler, Assembler) and not assembler.sframe)
+    ):
+        return False
+    if lto is _LTO[1]:
+        # It calls the assembler beside the compiler, without our options.
+        if sframe is True or assembler is None:
+            return False
+        if isinstance(assembler, Assembler) and isinstance(compiler, Compiler):
+            return assembler.tool.root == compiler.tool.root and not assembler.tool.given
+    return True
+
+
+def _point(row: Sequence[_Setting | _Open]) -> Point:
+    compiler, assembler, sframe = row[:3]
+    assert isinstance(compiler, Compiler)
+    assert isinstance(assembler, Assembler | None)
+    levels = [level for level in row[3:] if isinstance(level, Level)]
+    flags = " ".join(level.of(compiler.family) or "" for level in levels).split()
+    return Point(compiler, assembler, tuple(flags), sframe is True)

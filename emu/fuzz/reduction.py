@@ -1,0 +1,245 @@
+"""A symptom made small: fewer options, then a smaller source, then less assembly."""
+
+import os
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from emu.errors import UnwindlabError
+from emu.fuzz.generate.choices import Choices
+from emu.fuzz.generate.program import generate, generate_assembly
+from emu.fuzz.judge import judge_object, judge_pair
+from emu.fuzz.making import Made, Source, Workshop
+from emu.fuzz.matrix import Point
+from emu.fuzz.reduce import Budget, shrink_assembly, shrink_c, shrink_list, shrink_record
+from emu.fuzz.symptom import Symptom
+from emu.fuzz.task import ASSEMBLY, GENERATED, machine
+from emu.fuzz.toolchains import Assembler
+from emu.fuzz.tools import Clock, ToolError, processor_seconds
+
+_SECONDS = 90
+"""Of processor time, for one witness."""
+_CODE = re.compile(r"\s+(?![.#/])\S|\s*\.cfi_|\s*[\w.$]+:")
+"""Lines of assembly that are code, notes about it, or labels."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """The smallest that still shows it."""
+
+    point: Point
+    source: Source
+    assembly: str | None
+    object: bytes
+    symptom: Symptom
+    tries: int
+    """Objects that were made and judged on the way."""
+    complete: bool
+    """The reduction did not run out of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """A task: make the smallest witness of a bucket."""
+
+    bucket: str
+    arch: str
+    origin: str
+    seed: int
+    source: Source
+    point: Point
+    reference: Assembler | None = None
+    """Of assembly that this one makes something else of, all lines may go."""
+    second: Assembler | None = None
+    """Of the oracle that compares two of them."""
+
+    def work(self) -> "Reduced":
+        """Do it."""
+        clock = Clock()
+        with Workshop() as shop:
+            witness = _Reducer(self, shop).witness()
+        own, tools = clock.lap()
+        return Reduced(self.bucket, witness, own, tools)
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """What came of a reduction."""
+
+    bucket: str
+    witness: Witness | None
+    """None: it did not show again."""
+    own: float
+    tools: float
+
+
+class _Reducer:
+    def __init__(self, job: Reduction, shop: Workshop) -> None:
+        self._job, self._shop = job, shop
+        self._tries = 0
+        self._budget = _budget(_SECONDS)
+
+    def witness(self) -> Witness | None:
+        """Stage after stage; each starts from the smallest so far."""
+        job = self._job
+        source, point = job.source, job.point
+        made = self._made(source, point)
+        if made is None or self._symptom(made) is None:
+            return None
+        if self._blames_assembler(made):
+            # What the compiler did is no part of it.
+            assert made.assembly is not None
+            point = replace(point, compiler=None, flags=())
+            text, made = self._less_assembly(made.assembly, made, job.reference)
+            return self._witness(point, Source(text, "asm"), made)
+        point = self._fewer_flags(source, point)
+        if job.origin in (GENERATED, ASSEMBLY):
+            source = self._fewer_choices(source, point)
+        if source.language != "asm":
+            source = self._less_text(source, point)
+            point = self._fewer_flags(source, point)
+        made = self._made(source, point)
+        if made is not None and made.assembly is not None:
+            _, made = self._less_assembly(made.assembly, made, None)
+        return self._witness(point, source, made)
+
+    def _witness(self, point: Point, source: Source, made: Made | None) -> Witness | None:
+        symptom = None if made is None else self._symptom(made)
+        if made is None or symptom is None:
+            return None
+        complete = not self._budget.spent()
+        return Witness(point, source, made.assembly, made.object, symptom, self._tries, complete)
+
+    # ---- stages
+
+    def _fewer_flags(self, source: Source, point: Point) -> Point:
+        def holds(flags: Sequence[str]) -> bool:
+            return self._holds(source, replace(point, flags=tuple(flags)))
+
+        point = replace(point, flags=tuple(shrink_list(point.flags, holds, self._budget)))
+        plain = replace(point, sframe=False)
+        return plain if point.sframe and self._holds(source, plain) else point
+
+    def _fewer_choices(self, source: Source, point: Point) -> Source:
+        arch = machine(self._job.arch)
+        make = generate_assembly if self._job.origin == ASSEMBLY else generate
+
+        def of(record: Sequence[int]) -> Source:
+            program = make(Choices(record), arch)
+            return Source(program.text, program.language)
+
+        choices = Choices(seed=self._job.seed)
+        if make(choices, arch).text != source.text:
+            return source  # another version of the generator made it
+
+        def holds(record: Sequence[int]) -> bool:
+            return self._holds(of(record), point)
+
+        # What is left of a draw's text is for the next stage, which knows C.
+        return of(shrink_record(choices.record, holds, _budget(_SECONDS / 3)))
+
+    def _less_text(self, source: Source, point: Point) -> Source:
+        def holds(text: str) -> bool:
+            return self._holds(replace(source, text=text), point)
+
+        return replace(source, text=shrink_c(source.text, holds, self._budget))
+
+    def _less_assembly(
+        self, text: str, made: Made, reference: Assembler | None
+    ) -> tuple[str, Made]:
+        """What is left of assembly.
+
+        Where another assembler makes a right table of it, the text itself is right and stays so
+        with fewer lines, as long as that one agrees. Else the code of the function and the notes
+        about it have to stay: with fewer of them the table would be wrong for another reason.
+        """
+        found = self._symptom(made)
+        assert found is not None
+        keep = (lambda line: False) if reference else _lines_of(text, found)
+
+        def holds(candidate: str) -> bool:
+            one = self._assembled(candidate, self._job.point.assembler)
+            if one is None or self._symptom(one) is None:
+                return False
+            return reference is None or not self._wrong(self._assembled(candidate, reference))
+
+        text = shrink_assembly(text, keep, holds, self._budget)
+        return text, self._assembled(text, self._job.point.assembler) or made
+
+    # ---- one try
+
+    def _holds(self, source: Source, point: Point) -> bool:
+        made = self._made(source, point)
+        return made is not None and self._symptom(made) is not None
+
+    def _made(self, source: Source, point: Point) -> Made | None:
+        try:
+            return self._shop.make(source, point)
+        except ToolError:
+            return None
+
+    def _assembled(self, text: str, assembler: Assembler | None) -> Made | None:
+        if assembler is None:
+            return None
+        sframe = self._job.point.sframe and bool(assembler.sframe)
+        try:
+            return Made(self._shop.assemble(text, assembler, sframe), text)
+        except ToolError:
+            return None
+
+    def _blames_assembler(self, made: Made) -> bool:
+        """Another assembler makes a right table of the same assembly."""
+        reference = self._job.reference
+        if reference is None or made.assembly is None or self._job.point.assembler is None:
+            return False
+        return not self._wrong(self._assembled(made.assembly, reference))
+
+    def _symptom(self, made: Made) -> Symptom | None:
+        """The symptom of this bucket, if an object still has it."""
+        job = self._job
+        for each in self._symptoms(made):
+            if each.bucket(job.arch, job.point.family) == job.bucket:
+                return each
+        return None
+
+    def _wrong(self, made: Made | None) -> bool:
+        """There is no object, or anything at all is wrong with its tables."""
+        return made is None or bool(self._symptoms(made))
+
+    def _symptoms(self, made: Made) -> list[Symptom]:
+        self._tries += 1
+        with tempfile.TemporaryDirectory(prefix="unwindlab-") as folder:
+            path = os.path.join(folder, "object.o")
+            with open(path, "wb") as file:
+                file.write(made.object)
+            try:
+                found = judge_object(path).symptoms
+                second = self._job.second
+                if second is not None and made.assembly is not None:
+                    other = self._shop.assemble(made.assembly, second, False)
+                    with open(path + ".2", "wb") as file:
+                        file.write(other)
+                    found += judge_pair(path, path + ".2")
+            except UnwindlabError:
+                return []
+        return found
+
+
+def _budget(seconds: float) -> Budget:
+    """Of processor time: how far it gets must not depend on what else the machine does."""
+    return Budget(seconds=seconds, clock=processor_seconds)
+
+
+def _lines_of(text: str, symptom: Symptom) -> Callable[[str], bool]:
+    """Which lines are the code of the symptom's function and what is noted about it."""
+    inside = False
+    kept: set[str] = set()
+    label = re.compile(rf"{re.escape(symptom.function)}(?:\.cold(?:\.\d+)?)?:")
+    for line in text.splitlines():
+        inside = inside or label.match(line) is not None
+        if inside and _CODE.match(line):
+            kept.add(line.strip())
+        if ".cfi_endproc" in line:
+            inside = False
+    return lambda line: line.strip() in kept

@@ -1,0 +1,215 @@
+"""What a worker does: make one source, compile it at its points, judge what comes out."""
+
+import os
+import tempfile
+from collections import Counter
+from dataclasses import dataclass, field
+
+from arch import Arch, by_name
+from emu.errors import UnwindlabError
+from emu.fuzz.generate import csmith
+from emu.fuzz.generate.choices import Choices
+from emu.fuzz.generate.program import generate, generate_assembly
+from emu.fuzz.judge import Judgement, judge_object, judge_pair, judge_run, refused
+from emu.fuzz.making import Made, Source, Workshop
+from emu.fuzz.matrix import Point
+from emu.fuzz.symptom import Symptom
+from emu.fuzz.toolchains import Assembler, Tool
+from emu.fuzz.tools import Clock, ToolError
+
+GENERATED, ASSEMBLY, CSMITH, FILE = "generated", "assembly", "csmith", "file"
+
+
+@dataclass(frozen=True, slots=True)
+class Helpers:
+    """Tools of one machine that are not on trial."""
+
+    csmith: Tool | None = None
+    linker: Tool | None = None
+    """Driver of a compiler, to make programs that run."""
+    emulator: Tool | None = None
+    """In user mode, to know what a program does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One source at some points."""
+
+    number: int
+    arch: str
+    origin: str
+    """GENERATED, ASSEMBLY, CSMITH or FILE."""
+    seed: int
+    """What its choices follow from."""
+    points: tuple[Point, ...]
+    helpers: Helpers
+    second: Assembler | None = None
+    """Assembles what came out of the first point, too."""
+    run: bool = False
+    """The first point is linked and run."""
+    source: Source | None = None
+    """Of a file."""
+
+    def work(self) -> "Outcome":
+        """Do it; whatever the tools do, there is an outcome."""
+        with Workshop() as shop:
+            return _Work(self, shop).outcome()
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """What came of one source at one point."""
+
+    point: Point
+    status: str
+    """``judged``; ``rejected`` by a tool; ``failed``: we could not judge it."""
+    detail: str = ""
+    object: bytes = b""
+    symptoms: tuple[Symptom, ...] = ()
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a task."""
+
+    number: int
+    source: Source
+    features: tuple[str, ...]
+    builds: tuple[Build, ...]
+    own: float
+    """Processor seconds of this process,"""
+    tools: float
+    """of compilers, assemblers and linkers,"""
+    others: float
+    """of csmith and the user-mode emulator."""
+
+
+class _Work:
+    def __init__(self, task: Task, shop: Workshop) -> None:
+        self._task, self._shop = task, shop
+        self._clock = Clock()
+        self._own = self._tools = self._others = 0.0
+
+    def outcome(self) -> Outcome:
+        """Everything in turn."""
+        task = self._task
+        try:
+            source, features = make_source(task, self._shop)
+        except ToolError as error:
+            failed = tuple(Build(point, "rejected", str(error)) for point in task.points)
+            return self._outcome(Source("", "c"), (), failed)
+        self._lap(others=True)
+        builds = [self._build(source, point, at) for at, point in enumerate(task.points)]
+        return self._outcome(source, features, tuple(builds))
+
+    def _outcome(
+        self, source: Source, features: tuple[str, ...], builds: tuple[Build, ...]
+    ) -> Outcome:
+        self._lap()
+        return Outcome(
+            self._task.number, source, features, builds, self._own, self._tools, self._others
+        )
+
+    def _lap(self, others: bool = False) -> None:
+        own, tools = self._clock.lap()
+        self._own += own
+        if others:
+            self._others += tools
+        else:
+            self._tools += tools
+
+    def _build(self, source: Source, point: Point, at: int) -> Build:
+        try:
+            made = self._shop.make(source, point)
+        except ToolError as error:
+            return Build(point, "rejected", str(error))
+        with tempfile.TemporaryDirectory(prefix="unwindlab-") as folder:
+            path = os.path.join(folder, "object.o")
+            with open(path, "wb") as file:
+                file.write(made.object)
+            try:
+                judgement = judge_object(path)
+                if at == 0 and self._task.second and made.assembly is not None:
+                    self._second(made, path, judgement)
+                if at == 0 and self._task.run:
+                    self._run(made, path, judgement)
+            except UnwindlabError as error:
+                return Build(point, "failed", refused(error, path), made.object)
+        return Build(
+            point, "judged", "", made.object, tuple(judgement.symptoms), judgement.counts
+        )
+
+    def _second(self, made: Made, path: str, judgement: Judgement) -> None:
+        """The same assembly by another assembler."""
+        second = self._task.second
+        assert second is not None
+        assert made.assembly is not None
+        try:
+            other = self._shop.assemble(made.assembly, second, False)
+        except ToolError:
+            judgement.counts["second assembler refuses"] += 1
+            return
+        place = path + ".second.o"
+        with open(place, "wb") as file:
+            file.write(other)
+        judgement.symptoms += judge_pair(path, place)
+        judgement.counts["second assembler"] += 1
+
+    def _run(self, made: Made, path: str, judgement: Judgement) -> None:
+        helpers = self._task.helpers
+        if helpers.linker is None:
+            return
+        try:
+            program = self._shop.link(made.object, helpers.linker)
+        except ToolError:
+            judgement.counts["not linked"] += 1
+            return
+        self._lap()
+        expected = None
+        if helpers.emulator is not None:
+            try:
+                done = self._shop.execute(program, helpers.emulator)
+                expected = (done.status, done.stdout)
+            except ToolError:
+                judgement.counts["too long for the other emulator"] += 1
+                return
+            self._lap(others=True)
+        place = path + ".program"
+        with open(place, "wb") as file:
+            file.write(program)
+        seen = judge_run(place, path, expected)
+        known = {(each.function, each.verdict) for each in judgement.symptoms}
+        for each in seen.symptoms:
+            if (each.function, each.verdict) not in known:
+                judgement.symptoms.append(each)
+            else:
+                judgement.counts["seen in the run, too"] += 1
+        judgement.counts.update(seen.counts)
+        judgement.counts["runs"] += 1
+
+
+def make_source(task: Task, shop: Workshop) -> tuple[Source, tuple[str, ...]]:
+    """(source, names of what is in it) of a task.
+
+    Raises:
+        ToolError: csmith made none.
+    """
+    if task.source is not None:
+        return task.source, ()
+    if task.origin == CSMITH:
+        tool = task.helpers.csmith
+        assert tool is not None
+        words = [*tool.words, *csmith.command(task.seed % (1 << 31))]
+        done = shop.run(tool, words, b"").check("csmith")
+        return Source(csmith.standalone(done.stdout.decode()), "c"), ()
+    make = generate_assembly if task.origin == ASSEMBLY else generate
+    program = make(Choices(seed=task.seed), machine(task.arch))
+    return Source(program.text, program.language), tuple(sorted(program.features))
+
+
+def machine(name: str) -> Arch:
+    """The machine of that name, which is known to exist."""
+    found = by_name(name)
+    assert found is not None
+    return found

@@ -1,0 +1,230 @@
+"""The `fuzz` commands: campaigns, what they found, and how to see it again."""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict
+from pathlib import Path
+
+from emu.errors import UsageError
+from emu.fuzz.campaign import Campaign, Limits
+from emu.fuzz.causes import Cause, cause_of, read_causes
+from emu.fuzz.planning import Wanted, begin, make_plan
+from emu.fuzz.pool import Pool, Processes
+from emu.fuzz.reduction import Reduced, Witness
+from emu.fuzz.replay import replay
+from emu.fuzz.store import Bucket, Store
+from emu.fuzz.task import Outcome
+from emu.fuzz.tools import Clock
+from emu.report.output import write_report
+from emu.report.progress import progress, waiting
+from emu.report.text import complain, text_of
+from emu.report.witness import commands, write_witness
+
+_MOST_TOOLS_SAY = 8
+"""Different complaints of tools that `status` shows."""
+
+
+def run(
+    path: str, wanted: Wanted, limits: Limits, jobs: int, scheduler: str, known: str | None
+) -> int:
+    """Begin a campaign; 1 if it found what is not known."""
+    if Path(path).exists():
+        raise UsageError(f"{path}: exists already: go on with `unwindlab fuzz resume {path}`")
+    clock = Clock()
+    with waiting(Path(path).name, "looking for compilers"):
+        plan = make_plan(wanted)
+    pool, causes = _pool(jobs, scheduler), read_causes(known)
+    store = Store(path, create=True)
+    begin(store, plan)
+    store.spend_own(sum(clock.lap()))
+    return _go_on(store, limits, pool, causes)
+
+
+def resume(path: str, limits: Limits, jobs: int, scheduler: str, known: str | None) -> int:
+    """Go on with a campaign; 1 if it found what is not known."""
+    return _go_on(Store(path), limits, _pool(jobs, scheduler), read_causes(known))
+
+
+def _pool(jobs: int, scheduler: str) -> Pool[Outcome | Reduced]:
+    if not scheduler:
+        return Processes(jobs)
+    from emu.fuzz.cluster import Cluster
+
+    return Cluster(scheduler)
+
+
+def _go_on(
+    store: Store, limits: Limits, pool: Pool[Outcome | Reduced], causes: Sequence[Cause]
+) -> int:
+    campaign = Campaign(store, pool, limits, lambda bucket: cause_of(bucket, causes) is not None)
+    clock = Clock()
+    total = limits.sources or 0
+    with progress(Path(store.path).name, total, "sources") as advance:
+        try:
+            campaign.run(advance or (lambda done: None))
+        finally:
+            own, _ = clock.lap()
+            store.spend_own(own)
+    for reason in campaign.died:
+        complain(f"unwindlab: {store.path}: a task was given up: {reason}")
+    text, new = _report(store, causes)
+    write_report(text_of([*_status(store), *text]), None)
+    return int(new > 0)
+
+
+def status(path: str, format: str, output: str | None) -> int:
+    """Say how far a campaign is."""
+    store = Store(path)
+    if format == "json":
+        answer = {
+            "sources": store.count("origin"), "builds": store.count("status"),
+            "details": store.count("detail"), "counts": dict(store.sums()),
+            "tools": dict(store.tools()), "seconds": store.spent(),
+        }  # fmt: skip
+        write_report(json.dumps(answer, indent=1) + "\n", output)
+    else:
+        write_report(text_of(_status(store)), output)
+    return 0
+
+
+def report(
+    path: str, format: str, output: str | None, witnesses: str | None, known: str | None
+) -> int:
+    """List all causes; 1 if one is not known."""
+    store = Store(path)
+    causes = read_causes(known)
+    if witnesses is not None:
+        for number, (bucket, cause, witness) in enumerate(_found(store, causes), 1):
+            if witness is not None:
+                folder = Path(witnesses) / f"{number:02}-{'known' if cause else 'new'}"
+                write_witness(folder, bucket, witness, cause)
+    lines, new = _report(store, causes)
+    text = text_of(lines)
+    if format == "json":
+        text = json.dumps([_object(*each) for each in _found(store, causes)], indent=1) + "\n"
+    write_report(text, output)
+    return int(new > 0)
+
+
+def replay_builds(path: str, number: int | None, rebuild: bool) -> int:
+    """Judge one build again, or all; 1 if a verdict is another one than before."""
+    store = Store(path)
+    numbers = [number] if number is not None else list(store.builds())
+    differ = 0
+    for each in numbers:
+        again = replay(store, each, rebuild)
+        if number is None and again.same and again.rebuilt != "other":
+            continue
+        made = f", {again.rebuilt} bytes" if again.rebuilt else ""
+        verdict = "same verdict" if again.same else "ANOTHER VERDICT"
+        lines = [f"build {each}: {again.stored.name}{made}: {verdict}"]
+        lines += [f"  was  {_symptom(s)}" for s in again.before]
+        lines += [f"  is   {_symptom(s)}" for s in again.now] if not again.same else []
+        write_report(text_of(lines), None)
+        differ += not again.same
+    if number is None:
+        write_report(f"{len(numbers)} builds, {differ} with another verdict\n", None)
+    return int(differ > 0)
+
+
+def _symptom(symptom: object) -> str:
+    values = asdict(symptom)  # type: ignore[call-overload]
+    return " ".join(
+        f"{values[name]}" for name in ("oracle", "verdict", "function", "row") if values[name]
+    )
+
+
+# ---- text
+
+
+def _status(store: Store) -> Iterator[str]:
+    origins, states, sums = store.count("origin"), store.count("status"), store.sums()
+    yield f"{store.path}: {sum(origins.values())} sources, {sum(states.values())} builds"
+    yield "sources    " + _counted(origins)
+    yield "builds     " + _counted(states)
+    reached = 100 * sums["reached bytes"] / max(1, sums["bytes"])
+    yield (
+        f"swept      {sums['functions']:,} functions, {sums['instructions']:,} instructions, "
+        f"{reached:.2f} % of {sums['bytes']:,} bytes reached"
+    )
+    yield (
+        f"beside     {sums['tables compared']:,} .sframe against .eh_frame, "
+        f"{sums['second assembler']:,} second assemblers, {sums['runs']:,} runs of "
+        f"{sums['instructions run']:,} instructions"
+    )
+    spent = store.spent()
+    total = max(1e-9, sum(spent.values()))
+    yield (
+        f"processor  {total:,.0f} s: compilers and linkers {100 * spent['tools'] / total:.1f} %, "
+        f"unwindlab {100 * spent['own'] / total:.1f} %, csmith and the other emulator "
+        f"{100 * spent['others'] / total:.1f} %"
+    )
+    yield "tools      " + ", ".join(f"{name} {n:,}" for name, n in sorted(store.tools().items()))
+    odd = {name: n for name, n in sums.items() if name.startswith(_ODD)}
+    if odd:
+        yield "beside it  " + _counted(odd)
+    complaints = [(text, n) for text, n in store.count("detail").items() if text]
+    for text, n in complaints[:_MOST_TOOLS_SAY]:
+        yield f"  {n:>5} builds: {text}"
+    if len(complaints) > _MOST_TOOLS_SAY:
+        rest = sum(n for _, n in complaints[_MOST_TOOLS_SAY:])
+        yield f"  {rest:>5} builds: {len(complaints) - _MOST_TOOLS_SAY} other complaints"
+
+
+_ODD = ("run: ", "not linked", "too long", "findings in", "doubtful", "frames given", "seen in",
+        "second assembler refuses")  # fmt: skip
+"""What is counted while judging, and is no success."""
+
+
+def _counted(values: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count:,}" for name, count in values.items() if count)
+
+
+_Found = tuple[Bucket, Cause | None, Witness | None]
+
+
+def _found(store: Store, causes: Sequence[Cause]) -> list[_Found]:
+    """All buckets, those of no known cause first."""
+    found = [(each, cause_of(each, causes), store.witness(each.key)) for each in store.buckets()]
+    return sorted(found, key=lambda each: (each[1] is not None, each[1].name if each[1] else ""))
+
+
+def _report(store: Store, causes: Sequence[Cause]) -> tuple[list[str], int]:
+    found = _found(store, causes)
+    lines: list[str] = []
+    heading = ""
+    for bucket, cause, witness in found:
+        title = f"known: {cause.name}: {cause.fault}" if cause else "NEW"
+        if title != heading:
+            lines += ["", title]
+            heading = title
+        lines.append(f"  {bucket.key}")
+        names = ", ".join(bucket.names)
+        lines.append(f"    {bucket.count} builds, as build {bucket.build}: {names}")
+        if witness is not None:
+            size = len(witness.source.text.splitlines())
+            assembly = (
+                f", {len(witness.assembly.splitlines())} of assembly" if witness.assembly else ""
+            )
+            short = "" if witness.complete else ", not yet the smallest"
+            lines.append(f"    witness: {size} lines{assembly}{short}: {witness.point.name}")
+    new = sum(cause is None for _, cause, _ in found)
+    known = len(found) - new
+    return [*lines, "", f"{len(found)} buckets: {new} new, {known} known"], new
+
+
+def _object(bucket: Bucket, cause: Cause | None, witness: Witness | None) -> dict[str, object]:
+    answer: dict[str, object] = {
+        "bucket": bucket.key, "builds": bucket.count, "build": bucket.build,
+        "producers": list(bucket.names), "known": cause.name if cause else None,
+    }  # fmt: skip
+    if witness is not None:
+        answer["witness"] = {
+            "source": witness.source.text, "language": witness.source.language,
+            "assembly": witness.assembly, "point": witness.point.name,
+            "commands": commands(witness, "source"), "complete": witness.complete,
+            "symptom": asdict(witness.symptom),
+        }  # fmt: skip
+    return answer
+
+

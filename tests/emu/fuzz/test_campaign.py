@@ -1,0 +1,196 @@
+"""Campaigns with this host's compiler: found, reduced, stored, killed, resumed, replayed."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from emu.cli import main
+from emu.fuzz.campaign import Campaign, Limits
+from emu.fuzz.making import Source
+from emu.fuzz.planning import Plan, begin
+from emu.fuzz.pool import Processes
+from emu.fuzz.reduction import Witness
+from emu.fuzz.replay import replay
+from emu.fuzz.store import Store
+from emu.fuzz.toolchains import Toolchains
+from tests.support.native import broken, native, needs_gcc
+
+ROOT = Path(__file__).resolve().parents[3]
+PLANTED = str(ROOT / "testprogs" / "planted_as.py")
+
+pytestmark = [needs_gcc, pytest.mark.compiled]
+
+
+def _campaign(path: Path, plan: Plan, sources: int, reduced: str = "no bucket") -> Store:
+    store = Store(str(path), create=True)
+    begin(store, plan)
+    campaign = Campaign(store, Processes(1), Limits(sources), lambda b: reduced not in b.key)
+    campaign.run(lambda done: None)
+    assert not campaign.died
+    return store
+
+
+def _plan(**changes: object) -> Plan:
+    machines = tuple(each.arch for each in native().compilers)
+    values: dict[str, object] = {
+        "machines": machines, "origins": ("generated",), "points": 2, "toolchains": native(),
+    }  # fmt: skip
+    return Plan(**(values | changes))  # type: ignore[arg-type]
+
+
+def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
+    """An assembler that forgets every adjustment by a push: a few lines show it."""
+    found = native()
+    command = (sys.executable, PLANTED, "def-cfa-offset-drop", "--one-in", "150", "--", "as")
+    plan = _plan(
+        toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
+        seed=7, points=1,
+    )  # fmt: skip
+    store = _campaign(tmp_path / "store", plan, 8, "cfi wrong-cfa cfa by sp")
+    witnesses = [store.witness(b.key) for b in store.buckets() if "wrong-cfa cfa by sp" in b.key]
+    assert witnesses
+    for witness in witnesses:
+        assert witness is not None
+        assert witness.complete
+        assert len(witness.source.text.splitlines()) <= 15
+        _right_by_another(witness, tmp_path)
+
+
+def _right_by_another(witness: Witness, tmp_path: Path) -> None:
+    """It is the assembler's fault: this host's own makes a right table of the same text."""
+    object = tmp_path / "right.o"
+    text = witness.source.text
+    subprocess.run(["as", "-o", object], input=text, text=True, check=True)
+    assert main(["sweep", "--table", "cfi", str(object)]) == 0
+
+
+def test_killed_and_resumed(tmp_path: Path) -> None:
+    """Whenever it is killed, what was done stays done, and the end is the same."""
+    whole = _campaign(tmp_path / "whole", _plan(), 8)
+    path = tmp_path / "killed"
+    store = Store(str(path), create=True)
+    begin(store, _plan())
+    store.close()
+    script = (
+        "from emu.fuzz.campaign import Campaign, Limits; from emu.fuzz.pool import Processes;"
+        "from emu.fuzz.store import Store;"
+        f"Campaign(Store({str(path)!r}), Processes(2), Limits(8), lambda bucket: True)"
+        ".run(lambda done: None)"
+    )
+    for wanted in (1, 3, 5):
+        process = subprocess.Popen([sys.executable, "-c", script], cwd=ROOT)
+        while _done(path) < wanted and process.poll() is None:
+            time.sleep(0.02)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+    before = _rows(path)
+    subprocess.run([sys.executable, "-c", script], cwd=ROOT, check=True)
+    after = _rows(path)
+    assert before.items() <= after.items()
+    assert after == _rows(tmp_path / "whole")
+    assert [b.key for b in Store(str(path)).buckets()] == [b.key for b in whole.buckets()]
+
+
+def _done(path: Path) -> int:
+    base = sqlite3.connect(path)
+    try:
+        return int(base.execute("SELECT COUNT(*) FROM sources").fetchone()[0])
+    finally:
+        base.close()
+
+
+def _rows(path: Path) -> dict[tuple[int, int], tuple[str, str]]:
+    """Of each build: (status, digest of the object)."""
+    base = sqlite3.connect(path)
+    rows = base.execute("SELECT source, at, status, object FROM builds").fetchall()
+    base.close()
+    assert len(rows) == len({row[:2] for row in rows})
+    return {row[:2]: row[2:] for row in rows}
+
+
+def test_replays_say_the_same(tmp_path: Path) -> None:
+    store = _campaign(tmp_path / "store", _plan(seed=3), 4)
+    numbers = list(store.builds())
+    assert len(numbers) >= 6
+    for number in numbers:
+        assert replay(store, number, rebuild=False).same
+        again = replay(store, number, rebuild=True)
+        assert again.same
+        assert again.rebuilt == "same"
+    assert main(["fuzz", "replay", str(tmp_path / "store")]) == 0
+
+
+def test_a_replay_tells_another_verdict(tmp_path: Path) -> None:
+    """If what is stored is not what is seen, it says so."""
+    store = _campaign(tmp_path / "store", _plan(), 1)
+    number = next(store.builds())
+    base = sqlite3.connect(tmp_path / "store")
+    symptom = (
+        '{"oracle": "cfi", "verdict": "wrong-cfa", "rule": "", "pattern": "", "function": "f", '
+        '"offset": 0, "start": 0, "end": 1, "row": "", "expected": "", "got": "", '
+        '"proven": false, "by": "sweep", "detail": ""}'
+    )
+    base.execute("INSERT INTO symptoms VALUES(?, 'invented', ?)", (number, symptom))
+    base.commit()
+    base.close()
+    assert not replay(store, number, rebuild=False).same
+    assert main(["fuzz", "replay", str(tmp_path / "store"), str(number)]) == 1
+
+
+def test_users_own_sources(tmp_path: Path) -> None:
+    """A file with a wrong note by construction, beside one that is right."""
+    wrong = (
+        ".text\n.globl f\n.type f, @function\nf:\n.cfi_startproc\npush %rbx\n"
+        ".cfi_def_cfa_offset 24\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size f, .-f\n"
+    )
+    right = wrong.replace("24", "16")
+    plan = _plan(files=(Source(right, "asm"), Source(wrong, "asm")))
+    store = _campaign(tmp_path / "store", plan, 10, "cfi")
+    assert store.done() == {0, 1}
+    (bucket,) = store.buckets()
+    assert "cfi wrong-cfa cfa by sp high after push" in bucket.key
+    witness = store.witness(bucket.key)
+    assert witness is not None
+    assert witness.symptom.expected != witness.symptom.got
+
+
+def test_a_tool_that_refuses_is_counted(tmp_path: Path) -> None:
+    plan = _plan(files=(Source("int f( {\n", "c"),))
+    store = _campaign(tmp_path / "store", plan, 10)
+    assert store.count("status") == {"rejected": 2}
+    assert all("error" in detail for detail in store.count("detail"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["status", "absent"], "absent: no such campaign"),
+        (["report", "garbage"], "garbage: no campaign"),
+        (["replay", "absent", "3"], "absent: no such campaign"),
+        (["run", "garbage", "--sources", "1"], "garbage: exists already"),
+        (["run", "new"], "when is it to stop?"),
+        (["run", "new", "--sources", "1", "--arch", "vax"], "--arch vax: no compiler"),
+        (["run", "new", "--sources", "1", "--cc", "/no/such/cc"], "/no/such/cc"),
+        (["run", "new", "--sources", "1", "--as", "true"], "names no machine"),
+        (["run", "new", "--source", "absent.c"], "absent.c: cannot be read"),
+        (["run", "new", "--source", "file.f90"], "file.f90: not one of"),
+        (["resume", "absent", "--sources", "1"], "absent: no such campaign"),
+    ],
+)
+def test_what_cannot_be_done(
+    arguments: list[str], said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("garbage").write_bytes(os.urandom(5000))
+    assert main(["fuzz", *arguments]) == 2
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 1
+    assert said in lines[0]
+    assert not Path("new").exists()
