@@ -5,7 +5,7 @@ PYTHON ?= python3
 VENV := .venv
 PROGRAMS := build/testprogs/unpacked
 
-.PHONY: demo test bench bench-tables bench-deferred deferred-table policies sweep mutate real readers records hostile fuzz lint clean
+.PHONY: demo test bench bench-tables bench-deferred deferred-table policies sweep mutate real readers records hostile notes fuzz-decoder lint clean
 
 demo: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python testprogs/demo.py
@@ -42,6 +42,11 @@ readers: $(VENV)/ready $(PROGRAMS)
 records: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/records.py
 
+# An assembler that is wrong once in a thousand notes, in 45 ways: does the fuzzer find it? Wants the
+# compilers of `unwindlab toolchain sid`. One kind: make NOTES=def-cfa-offset-drop notes
+notes: $(VENV)/ready
+	@$(VENV)/bin/python benchmarks/notes.py $(NOTES)
+
 # A million damaged .sframe sections: some five minutes on two cores.
 hostile: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/hostile.py
@@ -58,9 +63,9 @@ deferred-table: $(VENV)/ready
 policies: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python benchmarks/policies.py
 
-# Five minutes, or make fuzz SECONDS=3600.
+# Five minutes, or make fuzz-decoder SECONDS=3600.
 SECONDS := 300
-fuzz: $(VENV)/ready $(PROGRAMS)
+fuzz-decoder: $(VENV)/ready $(PROGRAMS)
 	@$(VENV)/bin/python -m pip install -qq --disable-pip-version-check --editable '.[fuzz]'
 	@$(VENV)/bin/python tests/fuzz/fuzz_sframe.py --corpus build/fuzz/first
 	@mkdir -p build/fuzz/found

@@ -162,7 +162,9 @@ class _Reducer:
             one = self._assembled(candidate, self._job.point.assembler)
             if one is None or self._symptom(one) is None:
                 return False
-            return reference is None or not self._wrong(self._assembled(candidate, reference))
+            return reference is None or not self._wrong(
+                self._assembled(candidate, reference), found.function
+            )
 
         text = shrink_assembly(text, keep, holds, self._budget)
         return text, self._assembled(text, self._job.point.assembler) or made
@@ -189,11 +191,12 @@ class _Reducer:
             return None
 
     def _blames_assembler(self, made: Made) -> bool:
-        """Another assembler makes a right table of the same assembly."""
-        reference = self._job.reference
+        """Another assembler makes a right table of the same function."""
+        reference, found = self._job.reference, self._symptom(made)
         if reference is None or made.assembly is None or self._job.point.assembler is None:
             return False
-        return not self._wrong(self._assembled(made.assembly, reference))
+        assert found is not None
+        return not self._wrong(self._assembled(made.assembly, reference), found.function)
 
     def _symptom(self, made: Made) -> Symptom | None:
         """The symptom of this bucket, if an object still has it."""
@@ -203,9 +206,9 @@ class _Reducer:
                 return each
         return None
 
-    def _wrong(self, made: Made | None) -> bool:
-        """There is no object, or anything at all is wrong with its tables."""
-        return made is None or bool(self._symptoms(made))
+    def _wrong(self, made: Made | None, function: str) -> bool:
+        """There is no object, or anything at all is wrong with the table of a function."""
+        return made is None or any(s.function == function for s in self._symptoms(made))
 
     def _symptoms(self, made: Made) -> list[Symptom]:
         self._tries += 1

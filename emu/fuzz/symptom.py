@@ -6,11 +6,12 @@ from dataclasses import dataclass
 import capstone
 
 from arch import Arch, RegRule, Row, RuleKind
+from arch.flow import Flow
 from emu.check.findings import Finding
 from emu.sweep.sweep import Sweep
 from emu.verdict import Verdict
 
-_WORD = re.compile(r"[a-z]\w*")
+_WORD = re.compile(r"\b[a-z]\w*")  # not what a hexadecimal number has behind its 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,13 +84,19 @@ def contrast(first: Row | None, second: Row | None) -> str:
 
 
 def pattern_at(job: Sweep, runtime: int) -> str:
-    """The kind of the instruction before a place; ``entry``: there is none."""
+    """The kind of the instruction before a place.
+
+    ``entry``: there is none. ``branch``: control does not come from there, or not only, so that
+    which one it is says nothing.
+    """
     number = job.sites.function_at(runtime)
     place = job.sites.position(runtime)
     if number < 0 or place is None or job.sites.functions[number].start >= runtime:
         return "entry"
     span, at = place
     before = int(job.sites.addresses[span][at - 1])
+    if job.sites.records[span]["kind"][at - 1] not in (Flow.PLAIN, Flow.CALL, Flow.CALL_INDIRECT):
+        return "branch"
     return kind_of(job.placed.memory.read(before, runtime - before), job.arch)
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import resource
 import shutil
 import signal
@@ -15,8 +16,11 @@ from pathlib import Path
 from emu.errors import UnwindlabError
 
 _ENVIRONMENT = {"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL": "C", "HOME": "/tmp"}
+_PLACE = re.compile(r"^(?:\{standard input\}|<stdin>)(?::\d+)+:")
 SECONDS = 60
-"""Of processor time, and a third more of wall time, that a tool may take."""
+"""Of processor time that a tool may take."""
+_WALL = 5
+"""Times as many seconds until it is stopped, whatever it waits for."""
 _MEMORY = 4 << 30
 _FILE = 256 << 20
 _OUTPUT = 16 << 20
@@ -45,7 +49,7 @@ class Done:
             lines = [line for line in self.stderr.splitlines() if line.strip()]
             line = next((each for each in lines if "rror" in each), lines[-1] if lines else "")
             how = f"status {self.status}" if self.status > 0 else f"signal {-self.status}"
-            raise ToolError(f"{what}: {how}: {line.strip()}")
+            raise ToolError(f"{what}: {how}: {_PLACE.sub('', line).strip()}")
         return self
 
 
@@ -72,7 +76,7 @@ class Bench:
         Args:
             words: its command line; names of files are relative to the folder.
             stdin: what it can read there.
-            seconds: of processor time; a third more of wall time.
+            seconds: of processor time; of wall time some times that.
             plain: with the caller's environment: for what a user gave us.
 
         Raises:
@@ -93,15 +97,15 @@ class Bench:
             )  # fmt: skip
         except OSError as error:
             raise ToolError(f"{words[0]}: {error.strerror}") from error
-        try:
-            out, err = process.communicate(stdin, timeout=seconds * 4 / 3)
-        except subprocess.TimeoutExpired:
-            raise ToolError(f"{words[0]}: stopped after {seconds * 4 // 3} seconds") from None
-        finally:
-            # Also what it started and left behind.
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+        with process:
+            try:
+                out, err = process.communicate(stdin, timeout=_WALL * seconds)
+            except subprocess.TimeoutExpired:
+                raise ToolError(f"{words[0]}: stopped after {_WALL * seconds} seconds") from None
+            finally:
+                # Also what it started and left behind.
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
         return Done(process.returncode, out[:_OUTPUT], err[:_OUTPUT].decode(errors="replace"))
 
 

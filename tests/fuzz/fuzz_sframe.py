@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Coverage-guided fuzzing of everything that reads a .sframe section (atheris, libFuzzer).
 
-    make fuzz                                   five minutes
+    make fuzz-decoder                           five minutes
     fuzz_sframe.py --corpus FOLDER              write the first inputs and stop
     fuzz_sframe.py FOLDER [libFuzzer options]   fuzz, and add what is new to the folder
     fuzz_sframe.py FILE                         read one input again
