@@ -158,7 +158,6 @@ def mutate(options: argparse.Namespace) -> int:
     return work(options.file, _sweep_options(options), options.format, options.output, options.by)
 
 
-@uncollected()
 def fuzz(options: argparse.Namespace) -> int:
     """Try compilers and assemblers with random programs."""
     from emu.fuzz.campaign import Limits

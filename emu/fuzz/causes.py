@@ -18,7 +18,8 @@ class Cause:
     buckets: tuple[re.Pattern[str], ...]
     """Of which one matches the whole name of a bucket."""
     producers: tuple[re.Pattern[str], ...]
-    """Each producer in a bucket is one of these, or not on trial here; none: of any."""
+    """Which tools have it; none: any. All tools of these kinds that a bucket was seen with must be
+    among those of its faults, else it is a new one."""
     fault: str
     """What is wrong, in a sentence."""
     proof: str
@@ -42,13 +43,16 @@ def read_causes(path: str | None) -> list[Cause]:
 
 
 def cause_of(bucket: Bucket, causes: Iterable[Cause]) -> Cause | None:
-    """The known fault that a bucket is of."""
-    for cause in causes:
-        if any(pattern.fullmatch(bucket.key) for pattern in cause.buckets) and (
-            not cause.producers or _all_named(bucket.names, cause.producers)
-        ):
+    """The known fault that a bucket is of; the first, if several together cover its producers."""
+    mine = [
+        cause for cause in causes
+        if any(pattern.fullmatch(bucket.key) for pattern in cause.buckets)
+    ]  # fmt: skip
+    for cause in mine:
+        if not cause.producers:
             return cause
-    return None
+    producers = [pattern for cause in mine for pattern in cause.producers]
+    return mine[0] if producers and _all_named(bucket.names, producers) else None
 
 
 def _all_named(names: Sequence[str], producers: Sequence[re.Pattern[str]]) -> bool:

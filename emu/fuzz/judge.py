@@ -2,7 +2,7 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from emu.check.compare import Stretch, code_of, compare_tables
@@ -43,9 +43,14 @@ def judge_object(path: str) -> Judgement:
     if cfi is not None and has_table(image, "sframe"):
         differ = list(_contradictions(image, cfi))
         if differ:
-            before = len(answer.symptoms)
+            before = list(answer.symptoms)
             _sweep(path, "sframe", answer)
-            wrong = {s.function for s in answer.symptoms[before:]}
+            # What both tables say is no matter of .sframe.
+            both = {(s.function, s.start, s.row) for s in before}
+            own = [s for s in answer.symptoms[len(before) :]
+                   if (s.function, s.start, s.row) not in both]  # fmt: skip
+            answer.symptoms = [*before, *own]
+            wrong = {s.function for s in own}
             # The sweep shows which of the two is wrong, unless it comes to no verdict there.
             answer.symptoms += [each for each in differ if each.function not in wrong]
         answer.counts["tables compared"] += 1
@@ -68,6 +73,17 @@ def judge_pair(first: str, second: str) -> list[Symptom]:
         for stretch in compare_tables(one, other, code_of(*images))
         if stretch.first != stretch.second
     ]
+
+
+def only_run(swept: Sequence[Symptom], run: Sequence[Symptom]) -> list[Symptom]:
+    """What a run shows that the sweep of the object has not shown at the same place."""
+    return [
+        each for each in run
+        if not any(
+            each.function == other.function and each.start < other.end and other.start < each.end
+            for other in swept
+        )
+    ]  # fmt: skip
 
 
 def judge_run(program: str, object: str, expected: tuple[int, bytes] | None) -> Judgement:

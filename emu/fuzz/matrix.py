@@ -25,9 +25,9 @@ class _Open(Enum):
 
 _OPEN = _Open.OPEN
 _Setting = Compiler | Assembler | Level | bool | None
-_OTHER_CFA = frozenset(
-    ("-O0", "-fno-omit-frame-pointer", "-mstackrealign", "-mno-omit-leaf-frame-pointer")
-)
+_SP_CFA = frozenset(("-fomit-frame-pointer",))
+_LEVELS = frozenset(("-O1", "-O2", "-O3", "-Os", "-Og"))
+_OTHER_CFA = frozenset(("-mstackrealign", "-mno-omit-leaf-frame-pointer", "-fexceptions"))
 INTEGRATED = "integrated"
 """Name of the assembler inside a compiler."""
 
@@ -77,14 +77,20 @@ class Point:
         """The compiler's command line: C from stdin; the caller says what is to be made of it."""
         assert self.compiler is not None
         options = [*_OF_FAMILY[self.compiler.family], *_ALWAYS, _STANDARD[language], *self.flags]
-        if self._sp_cfa:
+        if language == "c" and self._sp_cfa:
             options.append("-DUNWINDLAB_SP_CFA=1")
         return [*self.compiler.tool.words, *options, "-x", language, "-"]
 
     @property
     def _sp_cfa(self) -> bool:
-        """In ordinary functions the CFA counts from SP: assembly inside may move it and say so."""
-        return not _OTHER_CFA.intersection(self.flags)
+        """In ordinary functions the CFA counts from SP: assembly inside may move it and say so.
+
+        Not with exceptions, which C++ has by default: GCC then keeps a frame pointer where a
+        landing pad and arguments on the stack come together.
+        """
+        return _SP_CFA.issubset(self.flags) and not (
+            _OTHER_CFA.intersection(self.flags) or _LEVELS.isdisjoint(self.flags)
+        )
 
 
 def points(arch: Arch, found: Toolchains, seed: int) -> Iterator[Point]:

@@ -24,7 +24,7 @@ from emu.fuzz.reduction import Reduced, Witness
 from emu.fuzz.symptom import Symptom
 from emu.fuzz.task import Outcome
 
-_VERSION = "1"
+_VERSION = "2"
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE sources(number INTEGER PRIMARY KEY, arch TEXT, origin TEXT, seed INTEGER,
@@ -37,7 +37,7 @@ CREATE TABLE symptoms(build INTEGER NOT NULL, bucket TEXT NOT NULL, symptom TEXT
 CREATE INDEX symptoms_by_bucket ON symptoms(bucket);
 CREATE INDEX symptoms_by_build ON symptoms(build);
 CREATE TABLE witnesses(bucket TEXT PRIMARY KEY, witness TEXT, object BLOB);
-CREATE TABLE spent(what TEXT PRIMARY KEY, seconds REAL NOT NULL);
+CREATE TABLE spent(what TEXT, whose TEXT, seconds REAL NOT NULL, PRIMARY KEY(what, whose));
 """
 
 
@@ -145,7 +145,7 @@ class Store:
                         new[key] = None
                     values = (cursor.lastrowid, key, json.dumps(asdict(symptom)))
                     self._base.execute("INSERT INTO symptoms VALUES(?,?,?)", values)
-            self._spend(outcome.own, outcome.tools, outcome.others)
+            self._spend(origin, outcome.own, outcome.tools, outcome.others)
         return list(new)
 
     def add_witness(self, reduced: Reduced) -> None:
@@ -157,18 +157,18 @@ class Store:
             self._base.execute(
                 "INSERT OR REPLACE INTO witnesses VALUES(?,?,?)", (reduced.bucket, text, data)
             )
-            self._spend(reduced.own, reduced.tools, 0.0)
+            self._spend("reduction", reduced.own, reduced.tools, 0.0)
 
     def spend_own(self, seconds: float) -> None:
         """Count processor seconds of the process that writes here, and of starting workers."""
         with self._transaction():
-            self._spend(seconds, 0.0, 0.0)
+            self._spend("keeping the store", seconds, 0.0, 0.0)
 
-    def _spend(self, own: float, tools: float, others: float) -> None:
-        for what, seconds in (("own", own), ("tools", tools), ("others", others)):
+    def _spend(self, what: str, own: float, tools: float, others: float) -> None:
+        for whose, seconds in (("own", own), ("tools", tools), ("others", others)):
             self._base.execute(
-                "INSERT INTO spent VALUES(?,?) ON CONFLICT(what)"
-                " DO UPDATE SET seconds = seconds + excluded.seconds", (what, seconds),
+                "INSERT INTO spent VALUES(?,?,?) ON CONFLICT(what, whose)"
+                " DO UPDATE SET seconds = seconds + excluded.seconds", (what, whose, seconds),
             )  # fmt: skip
 
     def _add_object(self, data: bytes) -> str:
@@ -188,11 +188,15 @@ class Store:
         """Numbers of the tasks that are done."""
         return {number for (number,) in self._base.execute("SELECT number FROM sources")}
 
-    def spent(self) -> dict[str, float]:
-        """Processor seconds: ``own``, ``tools`` (compilers and linkers) and ``others``."""
-        return dict.fromkeys(("own", "tools", "others"), 0.0) | dict(
-            self._base.execute("SELECT what, seconds FROM spent")
-        )
+    def spent(self) -> dict[str, dict[str, float]]:
+        """Processor seconds: origin of sources or other work -> whose -> seconds.
+
+        Whose: ``own``, ``tools`` (compilers, assemblers and linkers) or ``others``.
+        """
+        found: dict[str, dict[str, float]] = {}
+        for what, whose, seconds in self._base.execute("SELECT what, whose, seconds FROM spent"):
+            found.setdefault(what, {})[whose] = seconds
+        return found
 
     def count(self, what: str) -> dict[str, int]:
         """How many builds have each ``status`` or ``detail``, or sources each ``origin``."""

@@ -23,7 +23,8 @@ class Symptom:
     ``assemblers``: two of them made tables of different meaning; ``output``: of a run."""
     verdict: str
     rule: str
-    """What about the row is wrong, without its numbers."""
+    """What about the row is wrong, without its numbers. A wrong CFA is one whatever verdict the
+    step came to with it: that depends on what happens to be in memory or in a register."""
     pattern: str
     """The kind of the instruction before the first wrong one."""
     function: str
@@ -46,27 +47,27 @@ class Symptom:
             machine: its name.
             family: of the compiler, or ``as``.
         """
-        return f"{machine} {family}: {self.oracle} {self.verdict} {self.rule} after {self.pattern}"
+        what = "wrong" if self.rule.startswith("cfa by") else self.verdict
+        return f"{machine} {family}: {self.oracle} {what} {self.rule} after {self.pattern}"
 
 
 def rule_of(finding: Finding, arch: Arch) -> str:
     """What about a finding's row is wrong, in a word or two."""
-    row = finding.row
-    if row is None or row.outermost:
+    row, want, got = finding.row, finding.expected, finding.got
+    if row is None or row.outermost or want is None or got is None:
         return "end" if row else "none"
     if finding.verdict is Verdict.WRONG_REG:
         return "saved register"
-    if finding.verdict is Verdict.WRONG_FP:
-        return _rule(row.fp, "fp")
-    if finding.verdict is Verdict.WRONG_RA:
+    if got.cfa is not None and got.cfa == want.cfa:
+        # The CFA is right: RA was got wrong, or was not got.
+        if finding.verdict is Verdict.WRONG_FP or got.ra == want.ra:
+            return _rule(row.fp, "fp")
         return _rule(row.ra, "ra") + (" signed" if row.ra_signed else "")
     base = arch.register_name(row.cfa.register)
-    if base not in ("sp", "fp"):
-        base = "register"
-    want, got = finding.expected, finding.got
-    if want is None or got is None or want.cfa is None or got.cfa is None:
-        return f"cfa by {base}"
-    return f"cfa by {base} {'low' if got.cfa < want.cfa else 'high'}"
+    if base != "sp" or got.cfa is None or want.cfa is None:
+        # Too high or too low by another register is a matter of what it holds.
+        return f"cfa by {base if base in ('sp', 'fp') else 'register'}"
+    return f"cfa by sp {'low' if got.cfa < want.cfa else 'high'}"
 
 
 def _rule(rule: RegRule, role: str) -> str:
@@ -109,6 +110,6 @@ def kind_of(code: bytes, arch: Arch) -> str:
     roles = {arch.sp: "sp", arch.fp: "fp"} | ({arch.ra: "ra"} if arch.ra_in_register else {})
     names = {each.name: roles[each.dwarf] for each in arch.registers if each.dwarf in roles}
     for _, _, mnemonic, operands in reader.disasm_lite(code, 0):
-        found = dict.fromkeys(names[word] for word in _WORD.findall(operands) if word in names)
-        return " ".join([mnemonic, *found])
+        found = {names[word] for word in _WORD.findall(operands) if word in names}
+        return " ".join([mnemonic, *sorted(found)])
     return "unknown"

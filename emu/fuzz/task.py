@@ -10,7 +10,7 @@ from emu.errors import UnwindlabError
 from emu.fuzz.generate import csmith
 from emu.fuzz.generate.choices import Choices
 from emu.fuzz.generate.program import generate, generate_assembly
-from emu.fuzz.judge import Judgement, judge_object, judge_pair, judge_run, refused
+from emu.fuzz.judge import Judgement, judge_object, judge_pair, judge_run, only_run, refused
 from emu.fuzz.making import Made, Source, Workshop
 from emu.fuzz.matrix import Point
 from emu.fuzz.symptom import Symptom
@@ -179,12 +179,9 @@ class _Work:
         with open(place, "wb") as file:
             file.write(program)
         seen = judge_run(place, path, expected)
-        known = {(each.function, each.verdict) for each in judgement.symptoms}
-        for each in seen.symptoms:
-            if (each.function, each.verdict) not in known:
-                judgement.symptoms.append(each)
-            else:
-                judgement.counts["seen in the run, too"] += 1
+        new = only_run(judgement.symptoms, seen.symptoms)
+        judgement.counts["seen in the run, too"] += len(seen.symptoms) - len(new)
+        judgement.symptoms += new
         judgement.counts.update(seen.counts)
         judgement.counts["runs"] += 1
 

@@ -1,7 +1,8 @@
 """The `fuzz` commands: campaigns, what they found, and how to see it again."""
 
 import json
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 
@@ -153,12 +154,12 @@ def _status(store: Store) -> Iterator[str]:
         f"{sums['instructions run']:,} instructions"
     )
     spent = store.spent()
-    total = max(1e-9, sum(spent.values()))
-    yield (
-        f"processor  {total:,.0f} s: compilers and linkers {100 * spent['tools'] / total:.1f} %, "
-        f"unwindlab {100 * spent['own'] / total:.1f} %, csmith and the other emulator "
-        f"{100 * spent['others'] / total:.1f} %"
-    )
+    whole: Counter[str] = Counter()
+    for each in spent.values():
+        whole.update(each)
+    yield f"processor  {_shares(whole)}"
+    for what, each in spent.items():
+        yield f"  {what:<17} {_shares(each)}"
     yield "tools      " + ", ".join(f"{name} {n:,}" for name, n in sorted(store.tools().items()))
     odd = {name: n for name, n in sums.items() if name.startswith(_ODD)}
     if odd:
@@ -174,6 +175,15 @@ def _status(store: Store) -> Iterator[str]:
 _ODD = ("run: ", "not linked", "too long", "findings in", "doubtful", "frames given", "seen in",
         "second assembler refuses")  # fmt: skip
 """What is counted while judging, and is no success."""
+
+
+def _shares(seconds: Mapping[str, float]) -> str:
+    total = max(1e-9, sum(seconds.values()))
+    own, tools, others = (100 * seconds[whose] / total for whose in ("own", "tools", "others"))
+    return (
+        f"{total:,.0f} s: compilers, assemblers and linkers {tools:.1f} %, unwindlab {own:.1f} %, "
+        f"csmith and the other emulator {others:.1f} %"
+    )
 
 
 def _counted(values: dict[str, int]) -> str:

@@ -12,6 +12,8 @@ rule of what follows has a case that fails without it:
   middle of another function, from which the frame was called, has abandoned it: it is the
   landing of a longjmp or an exception. So has one into a part that nobody knows to be of
   that function, if it is a return or has dropped frames. A direct jump is shared code.
+* Where it travels on the stack, a function that has taken it off has its caller's SP, too, and
+  is still there as long as direct jumps lead to other places in it.
 * On a stack that was switched to (`emu.truth.shadow`) the return or indirect jump out of
   the function that did so tells what lies there: a frame that is returned to; a function
   that is entered, which begins the stack, unless one of its frames was entered with the
@@ -193,6 +195,8 @@ def jump(truth: int, pc: int, sp: int, owner: int, entry: int) -> bool:
             if load64(truth + 8 * t.RA_IN_REGISTER):
                 if elsewhere and kind in (_RETURN, _INDIRECT):
                     depth = _land(truth, sp, owner, depth, kind == _RETURN or depth < before)
+                break
+            if owner and not elsewhere and entry == 0 and kind not in (_RETURN, _INDIRECT):
                 break
         depth -= 1
     if depth == before:

@@ -52,8 +52,8 @@ def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
         toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
         seed=7, points=1,
     )  # fmt: skip
-    store = _campaign(tmp_path / "store", plan, 8, "cfi wrong-cfa cfa by sp")
-    witnesses = [store.witness(b.key) for b in store.buckets() if "wrong-cfa cfa by sp" in b.key]
+    store = _campaign(tmp_path / "store", plan, 8, "cfi wrong cfa by sp")
+    witnesses = [store.witness(b.key) for b in store.buckets() if "wrong cfa by sp" in b.key]
     assert witnesses
     for witness in witnesses:
         assert witness is not None
@@ -154,7 +154,7 @@ def test_users_own_sources(tmp_path: Path) -> None:
     store = _campaign(tmp_path / "store", plan, 10, "cfi")
     assert store.done() == {0, 1}
     (bucket,) = store.buckets()
-    assert "cfi wrong-cfa cfa by sp high after push" in bucket.key
+    assert "cfi wrong cfa by sp high after push" in bucket.key
     witness = store.witness(bucket.key)
     assert witness is not None
     assert witness.symptom.expected != witness.symptom.got

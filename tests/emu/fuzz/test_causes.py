@@ -11,12 +11,12 @@ from emu.fuzz.store import Bucket
 ENTRY = """
 [[fault]]
 name = "test"
-buckets = ['m clang: cfi wrong-cfa cfa by sp high after (add|ldp)( sp)?']
+buckets = ['m clang: cfi wrong cfa by sp high after (add|ldp)( sp)?']
 producers = ['clang 14\\..*']
 fault = "by construction"
 proof = "none"
 """
-KEY = "m clang: cfi wrong-cfa cfa by sp high after add sp"
+KEY = "m clang: cfi wrong cfa by sp high after add sp"
 
 
 @pytest.mark.parametrize(
@@ -34,6 +34,18 @@ def test_matching(key: str, names: tuple[str, ...], covered: bool, tmp_path: Pat
     (tmp_path / "known.toml").write_text(ENTRY)
     causes = [each for each in read_causes(str(tmp_path / "known.toml")) if each.name == "test"]
     assert (cause_of(Bucket(key, 1, names, 1), causes) is not None) == covered
+
+
+def test_several_causes_share_a_bucket(tmp_path: Path) -> None:
+    """Two versions have it for two reasons; a third one has none that is known."""
+    text = ENTRY + ENTRY.replace("14", "23").replace('"test"', '"other"')
+    (tmp_path / "known.toml").write_text(text)
+    causes = read_causes(str(tmp_path / "known.toml"))
+    both = Bucket(KEY, 1, ("clang 14.0.6", "clang 23.1.4"), 1)
+    cause = cause_of(both, causes)
+    assert cause is not None
+    assert cause.name == "test"
+    assert cause_of(Bucket(KEY, 1, (*both.names, "clang 24.1"), 1), causes) is None
 
 
 def test_packaged_entries_have_proofs() -> None:

@@ -1,13 +1,14 @@
 """What the oracles say of objects that are right or wrong by construction."""
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from arch import ALL, Arch
-from emu.fuzz.judge import judge_object, judge_pair
-from emu.fuzz.symptom import kind_of
+from emu.fuzz.judge import judge_object, judge_pair, only_run
+from emu.fuzz.symptom import Symptom, kind_of
 from tests.support.native import needs_gcc
 
 FRAMES = Path(__file__).resolve().parents[2] / "data" / "sweep" / "frames"
@@ -55,7 +56,7 @@ def test_wrong_cfa(tmp_path: Path) -> None:
     assert (symptom.oracle, symptom.verdict) == ("cfi", "wrong-cfa")
     assert (symptom.function, symptom.offset, symptom.end - symptom.start) == ("f", 1, 12)
     # 8 too high; the first wrong instruction stands behind a push that names no role's register.
-    bucket = "m gcc: cfi wrong-cfa cfa by sp high after push"
+    bucket = "m gcc: cfi wrong cfa by sp high after push"
     assert symptom.bucket("m", "gcc") == bucket
 
 
@@ -81,6 +82,28 @@ def test_two_assemblers(tmp_path: Path) -> None:
     assert (symptom.oracle, symptom.verdict, symptom.rule) == ("assemblers", "differs", "cfa")
     assert (symptom.function, symptom.offset) == ("f", 1)
     assert judge_pair(one, code) == []
+
+
+@needs_gcc
+@pytest.mark.compiled
+def test_a_fault_of_both_tables_is_told_once(tmp_path: Path) -> None:
+    """.sframe says what .eh_frame says, so only what it says alone is its own fault."""
+    lost = TEXT.replace("offset 16", "offset 24")
+    lost = lost.replace("call g", "nop\n.cfi_def_cfa %rbx, 8\nnop")
+    path = tmp_path / "x.o"
+    command = ["as", "--gsframe", "-o", path]
+    subprocess.run(command, input=lost, text=True, check=True, capture_output=True)
+    found = [(s.oracle, s.offset) for s in judge_object(str(path)).symptoms]
+    assert ("cfi", 1) in found
+    assert not [each for each in found if each == ("sframe", 1)]
+
+
+def test_a_run_adds_what_no_sweep_has_shown() -> None:
+    one = Symptom("cfi", "wrong-cfa", "cfa by fp", "pop fp", "f", 8, 8, 20)
+    seen = replace(one, verdict="wrong-way", start=12, end=16, by="run")
+    behind = replace(seen, start=20, end=24)
+    elsewhere = replace(seen, function="g")
+    assert only_run([one], [seen, behind, elsewhere]) == [behind, elsewhere]
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import functools
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -67,8 +68,12 @@ def test_sp_cfa_only_where_it_holds(arch: Arch) -> None:
         told = "-DUNWINDLAB_SP_CFA=1" in point.words("c")
         on_sp = "-fomit-frame-pointer" in point.flags and "-O0" not in point.flags
         assert told <= on_sp
-        if "-mstackrealign" in point.flags:
+        if {"-mstackrealign", "-fexceptions"}.intersection(point.flags):
             assert not told
+        # C++ has exceptions, and without a level nothing is optimised.
+        assert "-DUNWINDLAB_SP_CFA=1" not in point.words("c++")
+        assert "-DUNWINDLAB_SP_CFA=1" not in replace(point, flags=()).words("c")
+    assert any("-DUNWINDLAB_SP_CFA=1" in point.words("c") for point in _points(arch))
 
 
 def test_same_seed_same_points(arch: Arch) -> None:

@@ -4,6 +4,7 @@ import pytest
 
 from arch import Arch
 from arch.aarch64 import AARCH64
+from arch.descriptor import InstructionKind
 from arch.s390x import S390X
 from arch.x86_64 import X86_64
 from emu.truth import shadow
@@ -112,6 +113,20 @@ def test_a_return_that_pops_arguments() -> None:
     program = Driver(X86_64)
     program.call(MAIN)
     program.go(MAIN + 5, TOP + 16)
+    assert program.returns_to == []
+
+
+def test_a_popped_return_address_on_x86_64() -> None:
+    """pop %r10; loop inside the function; push %r10; ret: the frame is there all the time."""
+    program = Driver(X86_64)
+    ra = program.call(MAIN)
+    program.go(F + 8, kind=InstructionKind.PLAIN)
+    program.move(8)
+    for _ in range(3):
+        program.go(F + 0x20, kind=InstructionKind.PLAIN)
+        assert program.returns_to == [MAIN + 5]
+    program.move(-8)
+    program.back(ra)
     assert program.returns_to == []
 
 
