@@ -157,13 +157,16 @@ class _Reducer:
         found = self._symptom(made)
         assert found is not None
         keep = (lambda line: False) if reference else _lines_of(text, found)
+        # If nothing at all is wrong with the right table, it stays so.
+        spoilt = reference is None or self._wrong(self._assembled(text, reference), None)
+        function = found.function if spoilt else None
 
         def holds(candidate: str) -> bool:
             one = self._assembled(candidate, self._job.point.assembler)
             if one is None or self._symptom(one) is None:
                 return False
             return reference is None or not self._wrong(
-                self._assembled(candidate, reference), found.function
+                self._assembled(candidate, reference), function
             )
 
         text = shrink_assembly(text, keep, holds, self._budget)
@@ -206,9 +209,11 @@ class _Reducer:
                 return each
         return None
 
-    def _wrong(self, made: Made | None, function: str) -> bool:
-        """There is no object, or anything at all is wrong with the table of a function."""
-        return made is None or any(s.function == function for s in self._symptoms(made))
+    def _wrong(self, made: Made | None, function: str | None) -> bool:
+        """There is no object, or anything is wrong with the table of a function (None: of any)."""
+        return made is None or any(
+            function in (None, symptom.function) for symptom in self._symptoms(made)
+        )
 
     def _symptoms(self, made: Made) -> list[Symptom]:
         self._tries += 1
