@@ -222,6 +222,7 @@ AARCH64 = Arch(
     ),
     # Without top-byte-ignore a signature fills every bit above the 48-bit address but 55.
     ra_sign_mask=0xFF7F_0000_0000_0000,
+    ra_signing=(bytes.fromhex("3f2303d5"), bytes.fromhex("7f2303d5")),  # paciasp, pacibsp
     reserved=(18,),  # the platform register: a shadow call stack, where there is one
     lazy_binding=LazyBinding(16, {16: 0, RA: 8}),  # stp x16, x30, [sp, #-16]!
     jump_tables=JumpTables(

@@ -215,6 +215,9 @@ class Arch:
     back_chain_row: Row | None = None
     ra_sign_mask: int = 0
     """Bits of a user address that hold a signature."""
+    ra_signing: tuple[bytes, ...] = ()
+    """The instructions that sign the return address where it is at entry, with SP: one by each
+    key that compilers use."""
     reserved: tuple[int, ...] = ()
     """DWARF numbers of registers that a call leaves alone, though the ABI saves them nowhere."""
     arguments: tuple[int, ...] = ()

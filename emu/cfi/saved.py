@@ -3,6 +3,8 @@
 A row says where the caller's SP, FP and PC are; .eh_frame says the same of every register that
 a function must keep (`Arch.callee_saved`). A register without a rule still has the caller's
 value (the psABI makes it "same value", DWARF 5 section 6.4.1), so only the others are listed.
+SP is listed where a rule of its own says more than the row does: unwinders take it from there,
+and from the CFA only where there is none (libgcc, unwind-dw2.c, uw_update_context_1).
 
 One pass over the section makes these and the rows: nothing is read twice, and where there is no
 row there are no rules.
@@ -56,7 +58,8 @@ class SavedRows:
     """A signal frame."""
     starts: tuple[int, ...]
     rules: tuple[tuple[SavedRule, ...], ...]
-    """By ascending number of the register; FP, which rows have, is not among them."""
+    """By ascending number of the register; FP, which rows have, is not among them, and SP only
+    where its rule is not the CFA in other words."""
     lsda_fault: str = ""
     """Why `lsda` is None, though the FDE has one."""
     arguments: tuple[tuple[int, int], ...] = ()
@@ -104,7 +107,10 @@ class _Reader:
     def __init__(self, frame: EhFrame, arch: Arch) -> None:
         self._frame = frame
         self._translator = Translator(arch, saved=True)
-        self._known: dict[tuple[tuple[int, Rule], ...], tuple[SavedRule, ...]] = {}
+        self._sp = arch.sp
+        self._known: dict[
+            tuple[tuple[tuple[int, Rule], ...], Rule | None], tuple[SavedRule, ...]
+        ] = {}
         self._equal: dict[tuple[SavedRule, ...], tuple[SavedRule, ...]] = {}
 
     def rows(self, described: Described) -> SavedRows:
@@ -144,12 +150,17 @@ class _Reader:
         # Where the return address is undefined nothing else is followed, not even the CFA.
         if isinstance(state, NoRow) or state.outermost:
             return ()
-        rules = self._known.get(state.others)
+        key = state.others, state.sp
+        rules = self._known.get(key)
         if rules is None:
-            each = (SavedRule(n, self._translator.rule(n, rule)) for n, rule in state.others)
+            each = [SavedRule(n, self._translator.rule(n, rule)) for n, rule in state.others]
+            stack = self._translator.stack_pointer(state.sp)
+            if stack is not None:
+                each.append(SavedRule(self._sp, stack))
+                each.sort(key=lambda one: one.register)
             rules = tuple(one for one in each if one.rule.kind is not RuleKind.KEEP)
             # Equal ones are one object, so that a look tells whether anything changes.
-            rules = self._known[state.others] = self._equal.setdefault(rules, rules)
+            rules = self._known[key] = self._equal.setdefault(rules, rules)
         return rules
 
     def _lsda(self, fde: Fde) -> tuple[Pointer | None, str]:

@@ -73,6 +73,21 @@ class Translator:
         except _Refused:
             return UNKNOWN
 
+    def stack_pointer(self, rule: Rule | None) -> RegRule | None:
+        """The rule of SP that stands beside a row; None: there is none, or it says the same.
+
+        Rows are made only where `_check_sp` has looked: what passes there without being
+        compared with the CFA is followed here.
+        """
+        if rule is None or not self._arch.sp_offset:
+            return None
+        if rule.kind is RuleIs.OFFSET:
+            return RegRule(RuleKind.AT_CFA, offset=rule.value)
+        if rule.kind is RuleIs.REGISTER:
+            readable = self._readable(rule.value) is not None
+            return RegRule(RuleKind.REGISTER, rule.value) if readable else UNKNOWN
+        return None
+
     def _translate(self, state: State, signal: bool) -> Translation:
         if state.refusal:
             raise _Refused(state.refusal)

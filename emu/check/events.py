@@ -47,6 +47,10 @@ class EventLog:
                 # With this key no later event is counted; others in its chain still are.
                 noted["key"][inside] = 0
 
+    def drop(self, which: npt.NDArray[np.bool_]) -> None:
+        """Forget some of `noted()`."""
+        self.noted()["key"][which] = 0
+
     def by_segment(self, ranges: Iterable[CodeRange]) -> tuple[dict[CodeSegment, Events], Events]:
         """The events of each segment by link-time address, and those in no range by runtime one.
 

@@ -146,6 +146,8 @@ class Grouping:
         start = run[0].address
         place = module.names.place(start)
         event = run[0].event
+        expected = None if event is None else _expected(event)
+        got = None if event is None else _got(event)
         return Finding(
             verdict=verdict,
             module=module.name,
@@ -157,10 +159,10 @@ class Grouping:
             start_offset=0 if whole or place.start is None else start - place.start,
             count=sum(spot.count for spot in run),
             checked=sum(spot.checked for spot in run),
-            expected=None if event is None else _expected(event),
-            got=None if event is None else _got(event),
+            expected=expected,
+            got=got,
             row=None if event is None or event["row"] < 0 else module.table.rows[event["row"]],
-            reason=module.table.reason(start),
+            reason=about_signature(verdict, expected, got) or module.table.reason(start),
             instruction=0 if event is None else int(event["first"]),
         )
 
@@ -183,6 +185,13 @@ class Grouping:
                 runs[-1].append(event)
             found += [_outside_gap(run, role) for run in runs]
         return found
+
+
+def about_signature(verdict: Verdict, expected: Values | None, got: Values | None) -> str:
+    """Why a return address is wrong that seems right: the row's signature is taken off it."""
+    if verdict is not Verdict.WRONG_RA or expected is None or got is None:
+        return ""
+    return "no signature, though the row says so" if got.ra == expected.ra else ""
 
 
 def _outside_gap(run: Sequence[np.void], role: str) -> Finding:

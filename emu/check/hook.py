@@ -24,6 +24,7 @@ from emu.check.code import (
 from emu.check.fetches import drop_fetches, enter_fetched, fetch_pc, push_fetches
 from emu.check.judge import (
     check_caller,
+    check_signature,
     close,
     compare,
     follow,
@@ -221,6 +222,8 @@ def _check(state: int, pc: int, size: int) -> None:
             see(state, pc, size, code, row, found)
         else:
             verdict = compare(state, row, found, depth)
+            if not window:
+                verdict = check_signature(state, row, verdict, sp, fp)
             if verdict == _EXACT and not window and not load64(truth + 8 * t.FETCH_COUNT):
                 memorise(state, row, fp)
             elif verdict != _EXACT:

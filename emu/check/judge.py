@@ -9,7 +9,7 @@ from emu.check.code import count, find_range, frame_at, note_frame, record_at
 from emu.check.code import note as note
 from emu.check.code import read_register as read_register
 from emu.memory import CHANGES
-from emu.native import load8, load32, load64, store8, store32, store64
+from emu.native import add64, load8, load32, load64, store8, store32, store64, swap64
 from emu.truth import shadow as t
 from emu.unwind.lookup import lookup
 from emu.unwind.packed import (
@@ -22,10 +22,12 @@ from emu.unwind.packed import (
     FP_REGISTER,
     NEEDS,
     RA_KIND,
+    RA_MASK,
+    RA_OFFSET,
     RA_REGISTER,
     ROW_BYTES,
 )
-from emu.unwind.step import CFA, DONE, FP, FP_SLOT, RA, RA_SLOT, step
+from emu.unwind.step import CFA, DONE, FP, FP_SLOT, RA, RA_SLOT, base_value, step
 from emu.verdict import Verdict
 
 _EXACT = int(Verdict.EXACT)
@@ -122,10 +124,38 @@ def compare(state: int, row: int, found: int, depth: int) -> int:
     return verdict
 
 
+@numba.njit(cache=True)
+def _unsigned(state: int, row: int, sp: int, fp: int) -> bool:
+    """What a step has read as the return address carries no signature."""
+    slot = load64(load64(state + 8 * s.RESULT) + RA_SLOT)
+    if slot:
+        ra = load64(slot)
+        if load64(state + 8 * s.SWAP):
+            ra = swap64(ra)
+    else:
+        ra = base_value(load64(row + RA_REGISTER), sp, fp, load64(state + 8 * s.REGISTERS))
+        if load64(row + RA_KIND) != _KEEP:
+            ra = add64(ra, load64(row + RA_OFFSET))
+    return ra & load64(row + RA_MASK) == 0
+
+
+@numba.njit(cache=True, forceinline=True)
+def check_signature(state: int, row: int, verdict: int, sp: int, fp: int) -> int:
+    """The verdict, by what the row says of the signature of a right return address, too.
+
+    Where a row says that there is one, unwinders authenticate (libgcc: AADWARF64, section 5.3,
+    RA_SIGN_STATE), and an address that carries none comes out spoilt.
+    """
+    if verdict == _EXACT and load64(row + RA_MASK) and load64(state + 8 * s.SIGNS):
+        return _WRONG_RA if _unsigned(state, row, sp, fp) else verdict
+    return verdict
+
+
 @numba.njit(cache=True, forceinline=True)
 def judge(state: int, row: int, depth: int, sp: int, fp: int, topmost: int) -> int:
     """One step from (sp, fp), compared with frame `depth` - 1 of the shadow stack."""
-    return compare(state, row, follow(state, row, sp, fp, topmost), depth)
+    verdict = compare(state, row, follow(state, row, sp, fp, topmost), depth)
+    return check_signature(state, row, verdict, sp, fp)
 
 
 @numba.njit(cache=True, forceinline=True)

@@ -17,6 +17,7 @@ from emu.check.hook import check_hook
 from emu.check.judge import close
 from emu.check.modules import Modules
 from emu.check.options import Point, RunOptions
+from emu.check.signatures import by_chance
 from emu.errors import UsageError
 from emu.image import Image
 from emu.linux.process import Process
@@ -72,7 +73,8 @@ class Session:
         self.arch: Arch = arch
         self.options = options
         self.memory = Memory(options.memory)
-        self.engine = Engine(arch, self.memory, options.cpu, _keys(arch, options))
+        self._keys = _keys(arch, options)
+        self.engine = Engine(arch, self.memory, options.cpu, self._keys)
         self._words: npt.NDArray[np.int64] = np.zeros(s.WORDS, np.int64)
         self.process = Process(
             program,
@@ -194,16 +196,19 @@ class Session:
 
     def verdicts(self) -> Counter[Verdict]:
         """Of sampled instructions; the sum is `executed`."""
+        self._drop_chances()
         counts = _counter(self._verdicts)
         counts[Verdict.EXACT] = self.executed - sum(counts.values())
         return +counts
 
     def caller_verdicts(self) -> Counter[Verdict]:
         """Of the rows of return addresses, one for each call."""
+        self._drop_chances()
         return _counter(self._caller_verdicts)
 
     def grouping(self) -> Grouping:
         """The findings and gaps so far."""
+        self._drop_chances()
         segments = [segment for module in self.modules for segment in module.segments]
         return Grouping(segments, *self.events.by_segment(self.code))
 
@@ -248,6 +253,7 @@ class Session:
             return
         if gone:
             close(self.state)
+            self._drop_chances()
             self.events.retire(gone)
         self.code.set(ranges)
         words, block = self._words, self.code.block
@@ -256,6 +262,21 @@ class Session:
         words[s.RANGE] = block[len(ranges) :].ctypes.data
         words[s.MEMO_ROW] = 0
         self._place_break()
+
+    def _drop_chances(self) -> None:
+        """Take back that a return address is not signed where its signature is of zeros.
+
+        One of some ten thousands is: then it cannot be told, and the row is believed.
+        """
+        noted = self.events.noted()
+        chances = by_chance(noted, self.arch, self._keys)
+        for counts, caller in ((self._verdicts, False), (self._caller_verdicts, True)):
+            those = chances & ((noted["key"] & s.CALLER_ROLE != 0) == caller)
+            count = noted["count"][those].sum()
+            counts[Verdict.WRONG_RA] -= count
+            if caller:  # what is exact is counted for calls alone
+                counts[Verdict.EXACT] += count
+        self.events.drop(chances)
 
     def _place_break(self) -> None:
         """Find the symbol to stop at in what is mapped, if it was not found before."""
@@ -306,6 +327,7 @@ class Session:
             (s.VERDICTS, self._verdicts.ctypes.data),
             (s.CALLER_VERDICTS, self._caller_verdicts.ctypes.data),
             (s.RESULT, self._result.ctypes.data),
+            (s.SIGNS, self._keys is not None and self.engine.cpu == arch.boot.pauth_model),
             (s.MEMO_RA_PLACE, words[s.ZERO :].ctypes.data),
             (s.MEMO_FP_PLACE, words[s.ZERO :].ctypes.data),
         ):

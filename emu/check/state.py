@@ -12,8 +12,8 @@ import numpy.typing as npt
     REGISTER_PLACES, REGISTER_NUMBERS, RA_REGISTER, VERDICTS, CALLER_VERDICTS, EVENTS, EVENT_COUNT,
     EVENT_CAPACITY, EVENTS_LOST, HEADS, RESULT, HITS, HIT_WANTED, HIT_STOPPED, CLOCK_READ,
     MEMO_ROW, MEMO_FP, MEMO_ANY_FP, MEMO_RA_PLACE, MEMO_RA, MEMO_FP_PLACE, MEMO_SAVED_FP,
-    MEMO_CHANGES, ZERO, WINDOW_END, SEEN_COUNT, SEEN,
-) = range(46)  # fmt: skip
+    MEMO_CHANGES, ZERO, WINDOW_END, SIGNS, SEEN_COUNT, SEEN,
+) = range(47)  # fmt: skip
 
 # A step that was seen while the window was open (emu.truth.shadow): its verdict comes later.
 V_PC, V_SIZE, V_CODE, V_ROW, V_FOUND, V_NUMBER, V_RESULT = range(0, 56, 8)

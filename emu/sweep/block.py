@@ -117,14 +117,14 @@ class Block:
             (s.REGISTER_NUMBERS, self._array(numbers, np.int64)),
             (s.EVENTS, self._events.ctypes.data), (s.EVENT_CAPACITY, s.EVENT_CAPACITY_DEFAULT),
             (s.HEADS, self._zeros(s.HEAD_COUNT, np.int32)),
-            (s.RESULT, self._zeros(RESULT_WORDS, np.int64)),
+            (s.RESULT, self._zeros(RESULT_WORDS, np.int64)), (s.SIGNS, room.signs),
         ):  # fmt: skip
             self.words[word] = value
 
     def _fill_sweep(self, room: Room, sites: Sites, values: dict[int, int]) -> None:
         """The words of the exploration; `values` are those of the registers at entry."""
         arch, engine = room.arch, room.engine
-        saved = sites.rules.registers
+        saved, caller = sites.rules.registers, room.caller_registers()
         every = [register.dwarf for register in (*arch.registers, *arch.saved_only)]
         kept = (*arch.callee_saved, *arch.reserved, arch.sp, arch.ra)
         clobbered = [r.dwarf for r in arch.registers if r.dwarf not in kept]
@@ -145,7 +145,8 @@ class Block:
             (w.KEEPS, self._array(row_keeps(sites.table), np.int64)),
             (w.SET_KEEPS, self._array(sites.rules.named, np.int64)),
             (w.SAVED, self._array(saved, np.uint8)), (w.SAVED_COUNT, len(saved)),
-            (w.SAVED_TRUTH, self._array([values[number] for number in saved], np.int64)),
+            (w.KEPT_COUNT, sites.rules.kept),
+            (w.SAVED_TRUTH, self._array([caller[number] for number in saved], np.int64)),
             (w.SAVED_RULES, sites.rules.array.ctypes.data), (w.RESULT_NUMBER, result),
             (w.RA_NUMBER, arch.ra if arch.ra_in_register else -1), (w.SP_NUMBER, arch.sp),
             (w.FP_NUMBER, arch.fp), (w.RECENT, self._zeros(2 * w.RECENT_SIZE, np.int64)),

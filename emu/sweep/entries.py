@@ -88,8 +88,9 @@ class Entrance:
             room.poke(self._value(base) + offset, cfa - row.cfa.addend)
         else:
             set_register(block, base, cfa - offset)
-        values = room.entry_registers()
-        self._rule(row.ra.kind, row.ra.register, row.ra.offset, arch.ra, RETURN_ADDRESS)
+        values = room.caller_registers()
+        address = room.return_address(row.ra_signed)
+        self._rule(row.ra.kind, row.ra.register, row.ra.offset, arch.ra, address)
         self._rule(row.fp.kind, row.fp.register, row.fp.offset, arch.fp, values[arch.fp])
         saved = int(site["saved"])
         if saved > 0:

@@ -189,7 +189,7 @@ class Explorer:
         number = self.sites.rules.registers[int(self.words[w.BAD_REGISTER])]
         register = self.arch.saved_register(number)
         assert register is not None
-        wanted = self.room.entry_registers()[number]
+        wanted = self.room.caller_registers()[number]
         got = int(self.words[w.BAD_VALUE]) % (1 << 64)
         return f"{register.name} (r{number}): {got:#x} instead of {wanted:#x}"
 

@@ -84,7 +84,7 @@ def _keeps(state: int) -> bool:
     """All callee-saved registers have their values of the entry again."""
     numbers = load64(state + 8 * w.SAVED)
     truth = load64(state + 8 * w.SAVED_TRUTH)
-    for index in range(load64(state + 8 * w.SAVED_COUNT)):
+    for index in range(load64(state + 8 * w.KEPT_COUNT)):
         if get_register(state, load8(numbers + index)) != load64(truth + 8 * index):
             return False
     return True

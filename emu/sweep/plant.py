@@ -14,7 +14,7 @@ from emu.verdict import Verdict
 
 _WORD = 8
 RuleSet = tuple[tuple[int, int, int], ...]
-"""For each callee-saved register but FP: RuleKind, register, offset."""
+"""For each callee-saved register but FP, and for SP if it has rules: RuleKind, register, offset."""
 _NO_FDE, _NO_FRE = -int(Verdict.NO_FDE), -int(Verdict.NO_FRE)
 
 
@@ -76,13 +76,16 @@ def plant(function: FunctionRows, places: list[int], arch: Arch) -> Iterator[Fau
 
 
 def plant_rules(
-    function: int, spans: Sequence[tuple[int, int, RuleSet]]
+    function: int, spans: Sequence[tuple[int, int, RuleSet]], kept: int
 ) -> Iterator[Fault]:
-    """All faults of the rules of callee-saved registers.
+    """All faults of the rules of callee-saved registers and of SP.
+
+    That SP has no rule is none: it is where the CFA is then.
 
     Args:
         function: where it starts.
         spans: (start, end, set) of each stretch.
+        kept: how many registers of a set are callee-saved.
     """
     for start, end, rules in spans:
         for place, (kind, register, offset) in enumerate(rules):
@@ -96,6 +99,8 @@ def plant_rules(
             elif kind == RuleKind.REGISTER:
                 changed = [("register lost", (RuleKind.KEEP, -1, 0))]
             for name, rule in changed:
+                if rule[0] == RuleKind.KEEP and place >= kept:
+                    continue
                 yield Fault(
                     name, function, start,
                     (Planted(start, end, (*rules[:place], rule, *rules[place + 1 :])),),

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from arch import Row
 from emu.check import state as s
 from emu.sweep import state as w
 from emu.sweep.items import peek, poke
 from emu.sweep.operands import Operands
-from emu.sweep.room import RETURN_ADDRESS
 from emu.unwind.step import FP_SLOT, RA_SLOT
 from emu.verdict import Verdict
 
@@ -39,10 +39,13 @@ class WildStores:
         """
         explorer = self._explorer
         words, arch = explorer.words, explorer.arch
-        slot, truth = self._slot(verdict)
         before = int(words[w.PREVIOUS_PC])
         here, there = explorer.sites.at(pc), explorer.sites.at(before)
-        if not slot or here is None or there is None or before == pc:
+        if here is None or there is None or here["row"] < 0 or before == pc:
+            return False
+        row = explorer.sites.table.rows[int(here["row"])]
+        slot, truth = self._slot(verdict, row)
+        if not slot:
             return False
         if before + int(there["size"]) != pc or not self._same_rule(verdict, here, there):
             return False
@@ -50,7 +53,6 @@ class WildStores:
         sp = explorer.engine.registers()[arch.sp]
         if not sp - w.BELOW <= stack < explorer.room.stack_high:
             return False
-        row = explorer.sites.table.rows[int(here["row"])]
         frame = (arch.sp,) if row.cfa.register == arch.sp else (arch.sp, arch.fp)
         code = explorer.room.memory.read(before, int(there["size"]))
         if not self._operands.stores_astray(code, before, frame):
@@ -59,12 +61,12 @@ class WildStores:
         self.repaired.add(before)
         return True
 
-    def _slot(self, verdict: Verdict) -> tuple[int, int]:
+    def _slot(self, verdict: Verdict, row: Row) -> tuple[int, int]:
         """Host address of the word that the wrong value was loaded from, and what it should be."""
         words = self._explorer.words
         result = int(words[s.RESULT])
         if verdict is Verdict.WRONG_RA:
-            return peek(result + RA_SLOT), RETURN_ADDRESS
+            return peek(result + RA_SLOT), self._explorer.room.return_address(row.ra_signed)
         if verdict is Verdict.WRONG_FP:
             values = self._explorer.room.entry_registers()
             return peek(result + FP_SLOT), values[self._explorer.arch.fp]
@@ -79,7 +81,7 @@ class WildStores:
             return False
         one, two = (sites.table.rows[int(site["row"])] for site in (here, there))  # type: ignore[index]
         if verdict is Verdict.WRONG_RA:
-            return one.ra == two.ra
+            return one.ra == two.ra and one.ra_signed == two.ra_signed
         if verdict is Verdict.WRONG_FP:
             return one.fp == two.fp
         number = int(self._explorer.words[w.BAD_REGISTER])

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from arch import Arch
 from emu.check.state import lazy_bytes
 from emu.machine.engine import Engine
+from emu.machine.signing import signatures
 from emu.memory import PAGE, READ, WRITE, Memory
 from emu.sweep import paging
 
@@ -70,6 +71,7 @@ class Room:
         fill = (paging.fill_anything.address or 0, block.ctypes.data)
         self.engine = Engine(arch, memory, pauth_keys=self._keys, fill=fill)
         self.engine.hook_syscalls(self.engine.stop)
+        self._signed = signatures(arch, self._keys, RETURN_ADDRESS, self.entry_sp)
         order = "<u8" if arch.byte_order == "little" else ">u8"
         words = np.full(_CALLER_BYTES // 8, _ARGUMENT, order)
         if not arch.ra_in_register:
@@ -81,6 +83,15 @@ class Room:
             assert register is not None
             self.engine.write(register.emulator, value)
         self._entry = self.engine.save()
+
+    @property
+    def signs(self) -> bool:
+        """It can be told whether the return address is signed, by whichever key."""
+        return bool(self._signed) and RETURN_ADDRESS not in self._signed
+
+    def return_address(self, signed: bool) -> int:
+        """Of the entered function, as it is, or as its prologue leaves it."""
+        return self._signed[0] if signed and self._signed else RETURN_ADDRESS
 
     def vacate(self) -> None:
         """Leave memory as `furnish` has found it, and let go of the CPU."""
@@ -102,6 +113,10 @@ class Room:
         if arch.ra_in_register:
             values[arch.ra] = RETURN_ADDRESS
         return values
+
+    def caller_registers(self) -> dict[int, int]:
+        """What unwinding one frame must give: the values at entry, with the caller's SP."""
+        return self.entry_registers() | {self.arch.sp: self.cfa + self.arch.sp_offset}
 
     def reset(self) -> None:
         """Registers and memory as they are at every function's entry."""

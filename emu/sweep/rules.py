@@ -13,10 +13,17 @@ from emu.unwind.lookup import RowTable
 
 
 class Rules:
-    """Sets of rules of callee-saved registers other than FP, in the form of the compiled check."""
+    """Sets of rules of callee-saved registers other than FP, in the form of the compiled check.
+
+    SP is the last of them if any of the functions has a rule for it, and costs nothing if not.
+    """
 
     def __init__(self, arch: Arch, saved: Sequence[SavedRows]) -> None:
-        self.registers = tuple(number for number in arch.callee_saved if number != arch.fp)
+        kept = [number for number in arch.callee_saved if number != arch.fp]
+        own = any(r.register == arch.sp for one in saved for rules in one.rules for r in rules)
+        self.registers = (*kept, *((arch.sp,) if own else ()))
+        self.kept = len(kept)
+        """How many of them a function gives back as they were; SP is where its caller has it."""
         self._places = {number: index for index, number in enumerate(self.registers)}
         sets: dict[tuple[SavedRule, ...], int] = {(): 0}
         starts: list[int] = []
@@ -35,6 +42,8 @@ class Rules:
         self.array: npt.NDArray[np.int64] = np.zeros(
             (len(sets), len(self.registers), w.RULE_WORDS), np.int64
         )
+        # Where nothing is said of SP it is what the CFA makes it.
+        self.array[:, self.kept :, 0] = RuleKind.UNKNOWN
         self._sets = sets
         self.named: list[int] = []
         """Registers that each set's values rest on, as bits."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from arch.flow import Flow
-from emu.check.findings import Finding, Values
+from emu.check.findings import Finding, Values, about_signature
 from emu.sweep import state as w
 from emu.sweep.result import (
     Coverage,
@@ -22,6 +23,7 @@ from emu.sweep.result import (
     merge_runs,
 )
 from emu.sweep.sites import Sites
+from emu.sweep.uncovered import uncovered
 from emu.sweep.worker import Findings
 from emu.verdict import Verdict
 
@@ -42,7 +44,7 @@ def summarise(sweep: Sweep, found: Findings, seconds: float) -> SweepResult:
         verdicts=_verdicts(sweep, found, reported),
         coverage=_coverage(sweep, found, given_up(sweep, found)),
         findings=tuple(_findings(sweep, reported)),
-        gaps=tuple(_gaps(sweep, found)),
+        gaps=tuple(gap for _, gap in sorted(_gaps(sweep, found), key=itemgetter(0))),
         counts=dict(sorted(found.counts.items())),
         doubtful=tuple(_findings(sweep, doubtful)),
         contradicted=len(doubtful),
@@ -166,8 +168,8 @@ def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
         size = sites.at(last.pc)
         assert size is not None
         row = sites.table.rows[first.row] if first.row >= 0 else None
-        wanted = (value & _MASK for value in first.expected)
-        got = (None if value is None else value & _MASK for value in first.got)
+        wanted = Values(*(value & _MASK for value in first.expected))
+        got = Values(*(None if value is None else value & _MASK for value in first.got))
         yield SweepFinding(
             Finding(
                 verdict=first.verdict,
@@ -180,10 +182,12 @@ def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
                 start_offset=0 if start is None else first.pc - start,
                 count=sum(item.count for item in run),
                 checked=sum(item.count for item in run),
-                expected=Values(*wanted),
-                got=Values(*got),
+                expected=wanted,
+                got=got,
                 row=row,
-                reason=first.reason or sites.table.reason(first.pc),
+                reason=first.reason
+                or about_signature(first.verdict, wanted, got)
+                or sites.table.reason(first.pc),
             ),
             runtime=first.pc,
             confirmed=any(_proven(item) for item in run),
@@ -192,29 +196,39 @@ def _findings(sweep: Sweep, reported: list[Wrong]) -> Iterator[SweepFinding]:
         )
 
 
-def _gaps(sweep: Sweep, found: Findings) -> Iterator[Finding]:
-    """Reached instructions that the table says nothing about, in stretches."""
-    placed = sweep.placed
-    for records, addresses, reached in zip(
-        sweep.sites.records, sweep.sites.addresses, found.reached, strict=True
-    ):
+def _gaps(sweep: Sweep, found: Findings) -> Iterator[tuple[int, Finding]]:
+    """Instructions that the table says nothing about, in stretches, with their address.
+
+    Those that were reached, and those that the entry of their function leaves out.
+    """
+    sites = sweep.sites
+    for span, (records, reached) in enumerate(zip(sites.records, found.reached, strict=True)):
         gaps = np.flatnonzero((reached != 0) & (records["row"] < 0))
         for part in _stretches(gaps, records, "row"):
-            first, last = int(addresses[part[0]]), int(addresses[part[-1]])
-            name, start, section = placed.function_at(first)
-            yield Finding(
-                verdict=Verdict(-int(records["row"][part[0]])),
-                module=sweep.image.name,
-                function=name,
-                section=section,
-                role="sampled",
-                start=placed.link(first),
-                end=placed.link(last) + int(records["size"][part[-1]]),
-                start_offset=0 if start is None else first - start,
-                count=len(part),
-                checked=len(part),
-                reason=sweep.sites.table.reason(first),
-            )
+            yield _gap(sweep, span, int(part[0]), int(part[-1]), "")
+    for item in uncovered(sites, sweep.placed, found.reached, sweep.wanted()):
+        yield _gap(sweep, item.span, item.first, item.last, item.reason)
+
+
+def _gap(sweep: Sweep, span: int, low: int, high: int, reason: str) -> tuple[int, Finding]:
+    """A stretch of sites as a gap, and its address."""
+    placed = sweep.placed
+    records, addresses = sweep.sites.records[span], sweep.sites.addresses[span]
+    first, last = int(addresses[low]), int(addresses[high])
+    name, start, section = placed.function_at(first)
+    return first, Finding(
+        verdict=Verdict(-int(records["row"][low])),
+        module=sweep.image.name,
+        function=name,
+        section=section,
+        role="sampled",
+        start=placed.link(first),
+        end=placed.link(last) + int(records["size"][high]),
+        start_offset=0 if start is None else first - start,
+        count=high - low + 1,
+        checked=high - low + 1,
+        reason=reason or sweep.sites.table.reason(first),
+    )
 
 
 def _stretches(

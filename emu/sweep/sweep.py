@@ -94,7 +94,7 @@ class Sweep:
             places = self.sites.places(function.start, function.start + function.size)
             faults += plant(function, places, self.arch)
         for start, spans in self.sites.rules.spans():
-            faults += plant_rules(start, spans)
+            faults += plant_rules(start, spans, self.sites.rules.kept)
         return self.judge(faults, progress)
 
     def judge(
@@ -125,7 +125,7 @@ class Sweep:
 
     def roots(self) -> list[Root]:
         """Where to enter first: functions that have a name or are called, and stubs."""
-        wanted = self._wanted()
+        wanted = self.wanted()
         roots: list[Root] = []
         for number, function in enumerate(self.sites.functions):
             if wanted is not None and number not in wanted:
@@ -150,7 +150,7 @@ class Sweep:
 
         It may be wrong, in a part that is jumped to with a frame: then it has been reached.
         """
-        wanted = self._wanted()
+        wanted = self.wanted()
         roots: list[Root] = []
         for number, function in enumerate(self.sites.functions):
             place = self.sites.position(function.start)
@@ -163,7 +163,7 @@ class Sweep:
 
     def part_roots(self, found: Findings) -> list[Root]:
         """Symbols inside functions, if they have an entry's row, and parts by their first row."""
-        wanted = self._wanted()
+        wanted = self.wanted()
         roots: list[Root] = []
         starts = {function.start for function in self.sites.functions}
         for address in sorted(starts.union(self.symbols)):
@@ -198,7 +198,8 @@ class Sweep:
             return Entry.SIGNAL
         return Entry.CALL if address in self.symbols and ".cold" not in name else None
 
-    def _wanted(self) -> set[int] | None:
+    def wanted(self) -> set[int] | None:
+        """Numbers of the functions that are asked for; None: all."""
         name = self.options.function
         if name is None:
             return None

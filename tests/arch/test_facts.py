@@ -99,10 +99,17 @@ def test_signature_mask_of_aarch64() -> None:
     assert sum(1 << bit for bit in (*range(48, 55), *range(56, 64))) == AARCH64.ra_sign_mask
 
 
+def test_instructions_that_sign_on_aarch64() -> None:
+    """Hints 25 and 27, PACIASP and PACIBSP (Arm ARM, C6.2): 0xD503201F with the number in 11..5."""
+    hints = [(0xD503201F | number << 5).to_bytes(4, "little") for number in (25, 27)]
+    assert list(AARCH64.ra_signing) == hints
+
+
 @pytest.mark.parametrize("arch", [X86_64, S390X], ids=lambda arch: arch.name)
 def test_no_signature_elsewhere(arch: Arch) -> None:
     """No other machine signs return addresses."""
     assert arch.ra_sign_mask == 0
+    assert arch.ra_signing == ()
 
 
 @pytest.mark.parametrize(("arch", "fp"), [(X86_64, 6), (AARCH64, 29)])

@@ -206,7 +206,8 @@ def compare_saved(
                 if rules:
                     differences.append(f"{place:#x}: {rules} without a row")
                 continue
-            for number in arch.callee_saved:
+            # Where SP is not the CFA, its rule stands beside the row.
+            for number in (*arch.callee_saved, *((arch.sp,) if arch.sp_offset else ())):
                 cell = _column(cells, arch, number)
                 rule = rules.get(number, KEEP)
                 if number != arch.fp:

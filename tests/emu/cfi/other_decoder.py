@@ -47,10 +47,12 @@ def decoded(image: Image, arch: Arch) -> list[Decoded]:
         if not isinstance(entry, FDE):
             continue
         entry.instructions = [i for i in entry.instructions if int(i.opcode) != _GNU_ARGS_SIZE]
+        # Where SP is not the CFA, its rule stands beside the row.
+        wanted = (*arch.callee_saved, *((arch.sp,) if arch.sp_offset else ()))
         rows = [
             (
                 row["pc"],
-                {n: _rule(n, row[n], arch, expressions) for n in arch.callee_saved if n in row},
+                {n: _rule(n, row[n], arch, expressions) for n in wanted if n in row},
             )
             for row in entry.get_decoded().table
         ]

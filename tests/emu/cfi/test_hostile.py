@@ -53,7 +53,8 @@ def check_saved(arch: Arch, data: bytes, reading: Reading) -> None:
         for rules in one.rules:
             numbers = [rule.register for rule in rules]
             assert numbers == sorted(set(numbers))
-            assert set(numbers) <= set(arch.callee_saved) - {arch.fp}
+            stack = {arch.sp} if arch.sp_offset else set()
+            assert set(numbers) <= set(arch.callee_saved) - {arch.fp} | stack
             assert all(rule.rule.kind is not RuleKind.KEEP for rule in rules)
     assert {one.start for one in saved} <= {function.start for function in reading.functions}
 

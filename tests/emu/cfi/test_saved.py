@@ -164,6 +164,27 @@ def test_floating_point_registers_that_hold_others():
     ]
 
 
+def test_the_stack_pointer_where_it_is_not_the_cfa():
+    """s390x: %r15 (15) is saved like any other; aarch64 and x86-64 refuse what is not the CFA."""
+    assert rules(S390X, bytes.fromhex("8f05 8e06 44 cf 44 090f11 44 090f0f 44 080f")) == [
+        (0, {15: at_cfa(-40)}), (4, {}), (8, {15: RegRule(RuleKind.REGISTER, 17)}),
+        (12, {15: RegRule(RuleKind.REGISTER, 15)}), (16, {}),
+    ]  # fmt: skip
+    for arch in (X86_64, AARCH64):
+        assert rules(arch, bytes([0x05, arch.sp, 5])) == [(0, {})]
+
+
+def test_a_stack_pointer_in_a_register_that_cannot_be_read():
+    """s390x: an access register (48)."""
+    assert rules(S390X, bytes.fromhex("090f30")) == [(0, {15: UNKNOWN})]
+
+
+def test_rules_of_the_stack_pointer_that_are_the_cfa():
+    """s390x: CFA - 160 said as such, and CFA - 160 by the expression of the CFA itself."""
+    assert rules(S390X, bytes.fromhex("140f14")) == [(0, {})]
+    assert rules(S390X, bytes.fromhex("160f027f00")) == [(0, {})]
+
+
 # ---- where there is no row
 
 

@@ -29,7 +29,7 @@ NAMES = ["x86_64", "aarch64", "s390x"]
 KINDS = {
     "x86_64": {"AT_CFA": 34, "AT_REGISTER": 9, "REGISTER": 1, "UNKNOWN": 3},
     "aarch64": {"AT_CFA": 61, "REGISTER": 1, "UNKNOWN": 3},
-    "s390x": {"AT_CFA": 102, "REGISTER": 37, "UNKNOWN": 3},
+    "s390x": {"AT_CFA": 117, "REGISTER": 37, "UNKNOWN": 3},
 }
 
 
