@@ -140,13 +140,18 @@ def _try(kind: str, found: Toolchains, one_in: int) -> Result:
         for sources in _BUDGET:
             pool = Processes[object](len(os.sched_getaffinity(0)))
             Campaign(store, pool, Limits(sources), known).run(lambda done: None)  # type: ignore[arg-type]
-            best = min(_witnesses(store), key=lambda each: len(each[1].source.text), default=None)
-            if best is not None:
-                return Result(kind, best[1], best[0], sources, time.monotonic() - begun)
-    return Result(kind, None, "", _BUDGET[-1], time.monotonic() - begun)
+            key, witness = min(_witnesses(store), key=_size, default=("", None))
+            result = Result(kind, witness, key, sources, time.monotonic() - begun)
+            if result.good:
+                break
+    return result
 
 
-def _witnesses(store: Store) -> Iterator[tuple[str, Witness]]:
+def _size(found: tuple[str, Witness | None]) -> int:
+    return len(found[1].source.text.splitlines()) if found[1] else 0
+
+
+def _witnesses(store: Store) -> Iterator[tuple[str, Witness | None]]:
     """Those in assembly, of which the other assembler makes a right table."""
     for bucket in store.buckets():
         witness = store.witness(bucket.key)

@@ -89,7 +89,7 @@ class Campaign:
                 self.died.append(answer.reason)
 
     def _next(self, tasks: Iterator[Task]) -> Work[Outcome | Reduced] | None:
-        # Reductions last: more sources make the smallest object of a bucket smaller.
+        # Reductions last: with more sources a bucket has simpler builds.
         if self._end is None or time.monotonic() < self._end:
             task = next(tasks, None)
             if task is not None:
@@ -140,7 +140,7 @@ class Campaign:
         )  # fmt: skip
 
     def _reduction(self, key: str) -> Reduction | None:
-        """The task for a bucket, from its smallest object so far."""
+        """The task for a bucket, from its simplest build so far."""
         bucket = next((each for each in self._store.buckets() if each.key == key), None)
         if bucket is None or self._known(bucket):
             return None

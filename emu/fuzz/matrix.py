@@ -1,7 +1,7 @@
 """Which compilers, assemblers and options are tried together: every two settings at some point."""
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -133,15 +133,22 @@ def _round(arch: Arch, found: Toolchains, source: random.Random) -> list[Point]:
         ]
 
     rows = pairwise(
-        [len(settings) for settings in factors], lambda row: _fit(arch, chosen(row)), source
+        [len(settings) for settings in factors],
+        lambda row: _fit(arch, found.strangers, chosen(row)),
+        source,
     )
     return [_point(chosen(list(row))) for row in rows]
 
 
-def _fit(arch: Arch, row: Sequence[_Setting | _Open]) -> bool:
+def _fit(
+    arch: Arch, strangers: Collection[tuple[str, str, str]], row: Sequence[_Setting | _Open]
+) -> bool:
     """Whether settings go together, as far as they are chosen."""
     compiler, assembler, sframe, lto = row[:4]
     if isinstance(compiler, Compiler):
+        name = assembler.name if isinstance(assembler, Assembler) else ""
+        if (arch.name, compiler.name, name) in strangers:
+            return False
         levels = [level for level in row[3:] if isinstance(level, Level)]
         spelled = [level.of(compiler.family) for level in levels]
         if None in spelled or (assembler is None and compiler.family != "clang"):

@@ -1,15 +1,16 @@
 """What a campaign is made of, and how it follows from what is installed and what is wanted."""
 
+import itertools
 import json
 import shlex
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from arch import ALL
 from emu.errors import UsageError
-from emu.fuzz.making import Source
-from emu.fuzz.matrix import points
+from emu.fuzz.making import Source, Workshop
+from emu.fuzz.matrix import Point, points
 from emu.fuzz.store import Store
 from emu.fuzz.task import ASSEMBLY, CSMITH, GENERATED, machine
 from emu.fuzz.toolchains import (
@@ -20,7 +21,9 @@ from emu.fuzz.toolchains import (
     given_assembler,
     given_compiler,
 )
+from emu.fuzz.tools import ToolError
 
+_SMALLEST = Source("int f(int x) {\n  return x;\n}\n", "c")
 _LANGUAGES = {".c": "c", ".cc": "c++", ".cpp": "c++", ".s": "asm"}
 
 
@@ -77,7 +80,7 @@ def make_plan(wanted: Wanted) -> Plan:
         origins=tuple(origins),
         seed=wanted.seed,
         points=wanted.points,
-        toolchains=toolchains,
+        toolchains=replace(toolchains, strangers=tuple(_strangers(toolchains))),
         references=tuple(each for each in found.assemblers if each.arch in replaced),
         files=tuple(_source(path) for path in wanted.files),
     )
@@ -120,6 +123,18 @@ def _machines(
         raise UsageError("no compiler and assembler was found: see `unwindlab toolchain`")
     own = {each.arch for each in given}
     return tuple(wanted or [name for name in able if not own or name in own])
+
+
+def _strangers(found: Toolchains) -> Iterator[tuple[str, str, str]]:
+    """Pairs of which nothing can come: the assembler does not know what the compiler writes."""
+    with Workshop() as shop:
+        for compiler, assembler in itertools.product(found.compilers, found.assemblers):
+            if compiler.arch != assembler.arch:
+                continue
+            try:
+                shop.make(_SMALLEST, Point(compiler, assembler))
+            except ToolError:
+                yield compiler.arch, compiler.name, assembler.name
 
 
 def _replaced(

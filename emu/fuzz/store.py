@@ -65,7 +65,7 @@ class Bucket:
     names: tuple[str, ...]
     """Compilers and assemblers of these."""
     build: int
-    """The one with the smallest object."""
+    """The one in which it is seen earliest in a function: little stands before it."""
 
 
 class Store:
@@ -226,18 +226,19 @@ class Store:
         """All causes, by name."""
         names: dict[str, set[str]] = {}
         builds: dict[str, set[int]] = {}
-        best: dict[str, tuple[int, int]] = {}
+        best: dict[str, tuple[int, int, int]] = {}
         query = (
-            "SELECT bucket, build, point, LENGTH(data) FROM symptoms"
+            "SELECT bucket, build, point, LENGTH(data), symptom FROM symptoms"
             " JOIN builds ON builds.id = build JOIN objects ON digest = object"
         )
-        for key, build, text, size in self._base.execute(query):
+        for key, build, text, size, symptom in self._base.execute(query):
             point = from_plain(Point, json.loads(text))
             names.setdefault(key, set()).update(_producers(point))
             builds.setdefault(key, set()).add(build)
-            best[key] = min(best.get(key, (size, build)), (size, build))
+            rank = (int(json.loads(symptom)["offset"]), size, build)
+            best[key] = min(best.get(key, rank), rank)
         return [
-            Bucket(key, len(builds[key]), tuple(sorted(names[key])), best[key][1])
+            Bucket(key, len(builds[key]), tuple(sorted(names[key])), best[key][2])
             for key in sorted(names)
         ]
 

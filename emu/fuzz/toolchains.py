@@ -74,6 +74,8 @@ class Toolchains:
     references: dict[str, Tool] = field(default_factory=dict)
     """User-mode emulator by machine, to run programs beside us."""
     csmith: Tool | None = None
+    strangers: tuple[tuple[str, str, str], ...] = ()
+    """(machine, compiler, assembler) by their names: one refuses what the other writes."""
 
     def of(self, arch: str) -> "Toolchains":
         """Those of one machine."""
@@ -82,6 +84,7 @@ class Toolchains:
             tuple(each for each in self.assemblers if each.arch == arch),
             {name: tool for name, tool in self.references.items() if name == arch},
             self.csmith,
+            tuple(each for each in self.strangers if each[0] == arch),
         )
 
 

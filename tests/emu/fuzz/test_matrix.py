@@ -63,6 +63,15 @@ def test_nothing_that_is_refused(arch: Arch) -> None:
             assert not any("shrink-wrap" in flag for flag in point.flags)
 
 
+def test_strangers_never_meet(arch: Arch) -> None:
+    found = made_up(arch.name)
+    stranger = (arch.name, "gcc 16.1.0", "as 2.40")
+    seen = itertools.islice(points(arch, replace(found, strangers=(stranger,)), 3), POINTS)
+    names = {(p.compiler and p.compiler.name, p.assembler and p.assembler.name) for p in seen}
+    assert stranger[1:] not in names
+    assert len(names) == 9  # of 3 compilers and 3 assemblers, and clang's own
+
+
 def test_sp_cfa_only_where_it_holds(arch: Arch) -> None:
     for point in _points(arch):
         told = "-DUNWINDLAB_SP_CFA=1" in point.words("c")
