@@ -60,7 +60,8 @@ def rule_of(finding: Finding, arch: Arch) -> str:
         return "saved register"
     if got.cfa is not None and got.cfa == want.cfa:
         # The CFA is right: RA was got wrong, or was not got.
-        if finding.verdict is Verdict.WRONG_FP or got.ra == want.ra:
+        wrong_ra = finding.verdict is Verdict.WRONG_RA or got.ra != want.ra
+        if finding.verdict is Verdict.WRONG_FP or not wrong_ra:
             return _rule(row.fp, "fp")
         return _rule(row.ra, "ra") + (" signed" if row.ra_signed else "")
     base = arch.register_name(row.cfa.register)
