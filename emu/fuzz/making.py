@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from emu.fuzz.matrix import Point
 from emu.fuzz.toolchains import Assembler, Tool
-from emu.fuzz.tools import Bench, Done, ToolError, bench
+from emu.fuzz.tools import SECONDS, Bench, Done, ToolError, bench
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +102,15 @@ class Workshop:
         place.chmod(0o755)
         return self.run(emulator, [*emulator.words, "./program"], b"")
 
-    def run(self, tool: Tool, words: Sequence[str], stdin: bytes) -> Done:
-        """Run a tool where it lives.
+    def run(
+        self, tool: Tool, words: Sequence[str], stdin: bytes, seconds: int = SECONDS
+    ) -> Done:
+        """Run a tool where it lives, for so much processor time.
 
         Raises:
             ToolError: it cannot be started, or takes too long.
         """
-        return self._bench(tool).run(words, stdin, plain=tool.given)
+        return self._bench(tool).run(words, stdin, seconds, plain=tool.given)
 
     def _output(self, tool: Tool, words: Sequence[str], stdin: bytes) -> bytes:
         place = self._bench(tool).path("out")

@@ -19,6 +19,9 @@ from emu.fuzz.tools import Clock, ToolError
 
 GENERATED, ASSEMBLY, CSMITH, FILE = "generated", "assembly", "csmith", "file"
 
+_CSMITH_SECONDS = 5
+"""For one program: it needs a tenth of one, or does not come to an end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Helpers:
@@ -198,7 +201,7 @@ def make_source(task: Task, shop: Workshop) -> tuple[Source, tuple[str, ...]]:
         tool = task.helpers.csmith
         assert tool is not None
         words = [*tool.words, *csmith.command(task.seed % (1 << 31))]
-        done = shop.run(tool, words, b"").check("csmith")
+        done = shop.run(tool, words, b"", _CSMITH_SECONDS).check("csmith")
         return Source(csmith.standalone(done.stdout.decode()), "c"), ()
     make = generate_assembly if task.origin == ASSEMBLY else generate
     program = make(Choices(seed=task.seed), machine(task.arch))
