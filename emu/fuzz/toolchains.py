@@ -115,7 +115,7 @@ def given_compiler(command: Sequence[str]) -> Compiler:
     Raises:
         ToolError: it does not run, or makes code for a machine that is not known.
     """
-    words = tuple(command)
+    words = _from_anywhere(command)
     family = "clang" if "clang" in _say((*words, "--version"), None).lower() else "gcc"
     triple = _say((*words, "-dumpmachine"), None).strip()
     arch = next((each for each in ALL if triple.split("-")[0] == each.name), None)
@@ -130,13 +130,21 @@ def given_assembler(command: Sequence[str]) -> Assembler:
     Raises:
         ToolError: it assembles for none.
     """
-    words = tuple(command)
+    words = _from_anywhere(command)
     said = _say((*words, "--version"), None)
     for arch in ALL:
         if re.search(rf"target of .?{arch.name}\b", said):
             tool = Tool(words, f"{_version(words, None)} given", None, True)
             return Assembler(arch.name, tool, _sframe_option(words, None))
     raise ToolError(f"{' '.join(words)}: --version names no machine that is known")
+
+
+def _from_anywhere(command: Sequence[str]) -> tuple[str, ...]:
+    """A command line for other folders, too: files that are there are named by their whole path."""
+    return tuple(
+        os.path.abspath(word) if os.sep in word and os.path.exists(word) else word
+        for word in command
+    )
 
 
 def _names(folders: Iterable[str]) -> frozenset[str]:

@@ -32,6 +32,18 @@ def test_given_tools() -> None:
     assert assembler.name.endswith(" given")
 
 
+@needs_gcc
+def test_given_by_a_relative_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tools run in folders of their own."""
+    (tmp_path / "bin").mkdir()
+    script = tmp_path / "bin" / "as.sh"
+    script.write_text('#!/bin/sh\nexec as "$@"\n')
+    script.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    assert given_assembler(["sh", "bin/as.sh"]).arch == platform.machine()
+    assert given_assembler(["./bin/as.sh"]).tool.words == (str(script),)
+
+
 def test_given_tools_that_are_none(tmp_path: Path) -> None:
     with pytest.raises(ToolError):
         given_compiler([str(tmp_path / "absent")])
