@@ -26,8 +26,9 @@ from emu.fuzz.campaign import Campaign, Limits
 from emu.fuzz.causes import cause_of, read_causes
 from emu.fuzz.planning import Plan, begin
 from emu.fuzz.pool import Processes
-from emu.fuzz.reduction import Witness
+from emu.fuzz.reduce.witness import Reduced, Witness
 from emu.fuzz.store import Bucket, Store
+from emu.fuzz.task import Outcome
 from emu.fuzz.toolchains import Assembler, Tool, Toolchains, discover
 from testprogs.planted_as import KINDS
 
@@ -138,8 +139,8 @@ def _try(kind: str, found: Toolchains, one_in: int) -> Result:
             return cause_of(bucket, causes) is not None
 
         for sources in _BUDGET:
-            pool = Processes[object](len(os.sched_getaffinity(0)))
-            Campaign(store, pool, Limits(sources), known).run(lambda done: None)  # type: ignore[arg-type]
+            pool = Processes[Outcome | Reduced](len(os.sched_getaffinity(0)))
+            Campaign(store, pool, Limits(sources), known).run(lambda done: None)
             key, witness = min(_witnesses(store), key=_size, default=("", None))
             result = Result(kind, witness, key, sources, time.monotonic() - begun)
             if result.good:

@@ -12,7 +12,9 @@ import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
-from testprogs.build import BuildError, apt_mirror, cache_folder
+from emu.fuzz.roots import archive, cache_folder
+from emu.fuzz.tools import ToolError
+from testprogs.build import BuildError
 
 DEBIAN_NAMES = {"x86_64": "amd64", "aarch64": "arm64", "s390x": "s390x"}
 """What Debian calls each machine."""
@@ -101,9 +103,11 @@ def _apt(base: Path, suite: str, architecture: str) -> list[str]:
         for folder in ("lists/partial", "cache/archives/partial"):
             (state / folder).mkdir(parents=True, exist_ok=True)
         (state / "status").touch()
-        (state / "sources.list").write_text(
-            f"deb [signed-by={_KEYRING}] {apt_mirror()} {suite} main\n"
-        )
+        try:
+            line = f"deb [signed-by={_KEYRING}] {archive()} {suite} main\n"
+        except ToolError as error:
+            raise BuildError(str(error)) from error
+        (state / "sources.list").write_text(line)
         _run([*apt, "update"], base)
         (state / "ready").touch()
     return apt

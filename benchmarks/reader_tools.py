@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.packages import forget_lists, needed, unpack_into
-from testprogs.build import BuildError, cache_folder
+from emu.fuzz.roots import cache_folder
+from testprogs.build import BuildError
 
 SUITE, MACHINE = "sid", "x86_64"
 PACKAGES = {"gdb-multiarch": "gdb", "elfutils": "eu-stack", "linux-perf": "perf"}

@@ -24,7 +24,8 @@ from pathlib import Path
 
 from benchmarks.packages import fetch, version
 from benchmarks.roots import Root, inside
-from testprogs.build import BuildError, cache_folder
+from emu.fuzz.roots import cache_folder
+from testprogs.build import BuildError
 
 _SUITE = "sid"
 _HIDDEN = ".reference"

@@ -23,7 +23,8 @@ from pathlib import Path, PurePosixPath
 
 from benchmarks.guest_data import write_data
 from benchmarks.packages import forget_lists, needed, unpack_into
-from testprogs.build import BuildError, cache_folder
+from emu.fuzz.roots import cache_folder
+from testprogs.build import BuildError
 
 _CHECKOUT = Path(__file__).parent.parent
 _MERGED = ("bin", "lib", "lib64", "sbin")

@@ -49,7 +49,7 @@ _LIMIT = 2 << 30
 
 
 @numba.cfunc(types.void(types.voidptr, types.uint64, types.uint32, types.voidptr), cache=True)
-def empty_hook(engine, pc, size, user):  # type: ignore[no-untyped-def]
+def empty_hook(engine: int, pc: int, size: int, user: int) -> None:
     """Do nothing before each instruction."""
 
 

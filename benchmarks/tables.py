@@ -22,6 +22,7 @@ from pathlib import Path
 
 import numba
 import numpy as np
+import numpy.typing as npt
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table as TextTable
@@ -235,8 +236,8 @@ def _same_rows(one: PackedTable, other: PackedTable) -> bool:
 # ---- look-ups
 
 
-@numba.njit
-def _look_up(table, addresses):  # type: ignore[no-untyped-def]
+@numba.njit(cache=False)
+def _look_up(table: int, addresses: npt.NDArray[np.int64]) -> int:
     total = 0
     for address in addresses:
         total += lookup(table, address)
@@ -293,8 +294,10 @@ def _timed(measured: Callable[[], object]) -> float:
 # ---- walks
 
 
-@numba.njit
-def _repeat(block, words, saved, times):  # type: ignore[no-untyped-def]
+@numba.njit(cache=False)
+def _repeat(
+    block: int, words: npt.NDArray[np.int64], saved: npt.NDArray[np.int64], times: int
+) -> int:
     """Walk the same stack several times; the sum of the verdicts."""
     total = 0
     for _ in range(times):

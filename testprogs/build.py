@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Rebuild every test program: the archives in prebuilt/ and manifest.json.
 
-One command, `python testprogs/build.py`, as root on a Debian-like x86-64 machine with
+One command, `python -m testprogs.build`, as root on a Debian-like x86-64 machine with
 mmdebstrap installed.  It makes three Debian roots (one per binutils release that writes a
 different SFrame version) below a cache folder, builds musl with unwind tables, compiles the
 matrix of programs, runs each one (s390x and aarch64 under qemu-user) to learn what it prints,
@@ -26,6 +26,9 @@ import sys
 import tarfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+
+from emu.fuzz.roots import cache_folder, install
+from emu.fuzz.tools import ToolError
 
 HERE = Path(__file__).resolve().parent
 CLANG = "clang-23"
@@ -325,21 +328,6 @@ class Root:
         return archive.name.removeprefix("musl_").split(".orig")[0]
 
 
-def cache_folder() -> Path:
-    """Return the folder for roots and build trees, outside the checkout."""
-    given = os.environ.get("UNWINDLAB_CACHE")
-    return Path(given) if given else Path.home() / ".cache" / "unwindlab"
-
-
-def apt_mirror() -> str:
-    """Return the mirror that this machine's apt uses first."""
-    command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
-    targets = run(command).stdout.split()
-    if not targets:
-        raise BuildError("apt knows no package source: name one with --mirror")
-    return targets[0]
-
-
 def make_root(chain: Toolchain, cache: Path, mirror: str | None) -> Root:
     """Make the Debian root of a toolchain, unless the cache has it."""
     path = cache / "roots" / chain.suite
@@ -352,17 +340,25 @@ def make_root(chain: Toolchain, cache: Path, mirror: str | None) -> Root:
     print(f"making the root of {chain.suite}", flush=True)
     if path.exists():
         raise BuildError(f"{path} is unfinished or has other packages: remove it first")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    command = ["nice", "mmdebstrap", "--variant=apt", "--skip=check/empty"]
-    command += ['--aptopt=Acquire::Check-Valid-Until "false"']
-    command += ['--aptopt=APT::Install-Recommends "false"', f"--include={','.join(packages)}"]
+    hook = ""
     if chain.sframe == 3:
+        path.parent.mkdir(parents=True, exist_ok=True)
         script = path.with_name("fetch-musl.sh")
         script.write_text(FETCH_MUSL)
-        command += [f'--customize-hook=chroot "$1" sh -e < {shlex.quote(str(script))}']
-    run([*command, chain.suite, path, mirror or apt_mirror()])
+        hook = f'chroot "$1" sh -e < {shlex.quote(str(script))}'
+    fetch_root(chain.suite, path, packages, mirror, hook)
     stamp.write_text(wanted)
     return Root(path)
+
+
+def fetch_root(
+    suite: str, path: Path, packages: list[str], mirror: str | None, hook: str = ""
+) -> None:
+    """Install a suite and packages; raise BuildError when that fails."""
+    try:
+        install(suite, path, packages, mirror, hook)
+    except ToolError as error:
+        raise BuildError(str(error)) from error
 
 
 def build_musl(root: Root, arch: str) -> None:

@@ -27,6 +27,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from emu.errors import SFrameError
+from emu.fuzz.roots import cache_folder
 from emu.image import load_image
 from emu.sframe.container import find_section
 from emu.sframe.encode import encode
@@ -39,11 +40,9 @@ from testprogs.build import (
     BuildError,
     Root,
     Toolchain,
-    apt_mirror,
     build_musl,
-    cache_folder,
+    fetch_root,
     make_root,
-    run,
     tool_versions,
 )
 
@@ -126,9 +125,7 @@ def make_csmith(cache: Path, mirror: str | None) -> Root:
         if path.exists():
             raise BuildError(f"{path} is unfinished: remove it first")
         print("making the root of csmith", flush=True)
-        command = ["nice", "mmdebstrap", "--variant=essential", "--skip=check/empty"]
-        command += ['--aptopt=Acquire::Check-Valid-Until "false"', "--include=csmith,libcsmith-dev"]
-        run([*command, "sid", path, mirror or apt_mirror()])
+        fetch_root("sid", path, ["csmith", "libcsmith-dev"], mirror)
         stamp.write_text("csmith\n")
     (path / INSIDE.removeprefix("/")).mkdir(parents=True, exist_ok=True)
     return Root(path)

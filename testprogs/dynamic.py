@@ -15,6 +15,7 @@ import shutil
 import subprocess
 import sys
 
+from emu.fuzz.roots import cache_folder
 from testprogs.build import (
     ARCHES,
     HERE,
@@ -23,7 +24,6 @@ from testprogs.build import (
     BuildError,
     Root,
     build_musl,
-    cache_folder,
     copy_sources,
     digest,
     make_root,

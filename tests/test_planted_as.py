@@ -174,6 +174,36 @@ def test_number_of_damaged_notes(kind: str) -> None:
     assert any(COUNTS[kind])
 
 
+EVERY_NOTE = (
+    "def-cfa-offset-drop", "def-cfa-offset-delay", "def-cfa-offset-plus-8",
+    "def-cfa-offset-minus-8", "adjust-cfa-offset-drop", "adjust-cfa-offset-delay",
+    "adjust-cfa-offset-negate", "adjust-cfa-offset-double", "def-cfa-register-other",
+    "def-cfa-plus-8", "def-cfa-other", "rel-offset-drop", "rel-offset-plus-8", "register-drop",
+    "register-other", "same-value-early", "remember-state-drop", "remember-state-delay",
+    "restore-state-drop", "restore-state-delay", "negate-ra-state-drop", "negate-ra-state-delay",
+    "escape-drop", "escape-plus-8", "return-column-other", "endproc-early", "undefined-drop",
+    "signal-frame-drop", "lsda-drop", "lsda-other",
+)  # fmt: skip
+"""Kinds that fit each note of their name in the samples; the others have conditions."""
+
+
+@pytest.mark.parametrize("kind", planted_as.KINDS)
+def test_counts_are_those_of_the_notes(kind: str) -> None:
+    """As the samples' own text has them, counted without the script."""
+    note = re.sub(r"^(fp|ra|sp|saved)-", "", kind)
+    note = re.sub(r"-(drop|delay|plus-8|minus-8|negate|double|other|early|late)$", "", note)
+    pattern = re.compile(rf"^\s*\.cfi_{note.replace('-', '_')}\b", re.MULTILINE)
+    there = tuple(
+        sum(len(pattern.findall(text)) for text in samples_of(machine, kind))
+        for machine in ("x86_64", "aarch64", "s390x")
+    )
+    if kind in EVERY_NOTE:
+        assert COUNTS[kind] == there
+    else:
+        assert all(one <= most for one, most in zip(COUNTS[kind], there, strict=True))
+        assert COUNTS[kind] != there
+
+
 @pytest.mark.parametrize("kind", planted_as.KINDS)
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_only_notes_are_changed(sample: str, kind: str) -> None:

@@ -115,7 +115,7 @@ def _translated(
         if isinstance(state, NoRow):
             row = state
         else:
-            row = translator.translate(State(*state[:-1]) if state.others else state, signal)
+            row = translator.translate(state._replace(others=()) if state.others else state, signal)
             if isinstance(row, Repeated) and (fde.location.value + offset) % row.size:
                 row = _INSIDE
             if isinstance(row, NoRow):

@@ -11,7 +11,7 @@ from emu.fuzz.matrix import Point, assembler_points, points
 from emu.fuzz.plain import from_plain
 from emu.fuzz.planning import Plan
 from emu.fuzz.pool import Died, Pool, Work
-from emu.fuzz.reduction import Reduced, Reduction
+from emu.fuzz.reduce.witness import Reduced, Reduction
 from emu.fuzz.store import Bucket, Store
 from emu.fuzz.task import (
     ASSEMBLY,
@@ -32,7 +32,7 @@ _RUN_EACH = 5
 """One of so many sources is also run, and assembled by a second assembler."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Limits:
     """When to stop."""
 
@@ -141,8 +141,8 @@ class Campaign:
 
     def _reduction(self, key: str) -> Reduction | None:
         """The task for a bucket, from its simplest build so far."""
-        bucket = next((each for each in self._store.buckets() if each.key == key), None)
-        if bucket is None or self._known(bucket):
+        (bucket,) = self._store.buckets(key)
+        if self._known(bucket):
             return None
         build = self._store.build(bucket.build)
         source, arch, origin, seed = self._store.source(build.source)
@@ -163,7 +163,7 @@ class Campaign:
 def _lost(task: Task, answer: object) -> Outcome:
     reason = answer.reason if isinstance(answer, Died) else "no answer"
     builds = tuple(Build(point, "failed", reason) for point in task.points)
-    return Outcome(task.number, Source("", "c"), (), builds, 0.0, 0.0, 0.0)
+    return Outcome(task.number, Source("", "c"), builds, 0.0, 0.0, 0.0)
 
 
 def _linker(found: Toolchains) -> Tool | None:

@@ -1,8 +1,10 @@
 """The oracles: what is asked of an object, a program, and of two objects of the same assembly."""
 
 import os
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 from emu.check.compare import Stretch, code_of, compare_tables
@@ -28,15 +30,20 @@ class Judgement:
 
     symptoms: list[Symptom] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
-    """``functions``, ``bytes`` and ``reached`` of the sweep, and what could not be judged."""
+    """Of the sweep by .eh_frame, of what was compared and run, and of what could not be."""
 
 
-def judge_object(path: str) -> Judgement:
+def judge_object(data: bytes) -> Judgement:
     """Sweep an object by .eh_frame, and by .sframe where that says something else.
 
     Raises:
         UnwindlabError: it cannot be read or swept.
     """
+    with _files(data) as (path,):
+        return _judge_object(path)
+
+
+def _judge_object(path: str) -> Judgement:
     image = load_image(path)
     answer = Judgement()
     cfi = _sweep(path, "cfi", answer) if has_table(image, "cfi") else None
@@ -57,22 +64,23 @@ def judge_object(path: str) -> Judgement:
     return answer
 
 
-def judge_pair(first: str, second: str) -> list[Symptom]:
+def judge_pair(first: bytes, second: bytes) -> list[Symptom]:
     """Objects that two assemblers made of the same text: tables of the same code mean the same.
 
     Raises:
         UnwindlabError: one cannot be read.
     """
-    images = load_image(first), load_image(second)
-    if _code(images[0]) != _code(images[1]):
-        return []
-    job = Sweep(first, SweepOptions(table="cfi", jobs=_HERE))
-    one, other = (read_table(image, "cfi") for image in images)
-    return [
-        _difference(job, stretch, "assemblers")
-        for stretch in compare_tables(one, other, code_of(*images))
-        if stretch.first != stretch.second
-    ]
+    with _files(first, second) as (path, another):
+        images = load_image(path), load_image(another)
+        if _code(images[0]) != _code(images[1]):
+            return []
+        job = Sweep(path, SweepOptions(table="cfi", jobs=_HERE))
+        one, other = (read_table(image, "cfi") for image in images)
+        return [
+            _difference(job, stretch, "assemblers")
+            for stretch in compare_tables(one, other, code_of(*images))
+            if stretch.first != stretch.second
+        ]
 
 
 def only_run(swept: Sequence[Symptom], run: Sequence[Symptom]) -> list[Symptom]:
@@ -86,7 +94,7 @@ def only_run(swept: Sequence[Symptom], run: Sequence[Symptom]) -> list[Symptom]:
     ]  # fmt: skip
 
 
-def judge_run(program: str, object: str, expected: tuple[int, bytes] | None) -> Judgement:
+def judge_run(program: bytes, object: bytes, expected: tuple[int, bytes] | None) -> Judgement:
     """Run a program under the check; only what is wrong in the object's own functions counts.
 
     Args:
@@ -97,6 +105,11 @@ def judge_run(program: str, object: str, expected: tuple[int, bytes] | None) -> 
     Raises:
         UnwindlabError: it cannot be run.
     """
+    with _files(program, object) as (place, path):
+        return _judge_run(place, path, expected)
+
+
+def _judge_run(program: str, object: str, expected: tuple[int, bytes] | None) -> Judgement:
     answer = Judgement()
     run = Run(program, RunOptions(table="cfi", max_instructions=_MOST_INSTRUCTIONS, timeout=60))
     result = run.to_end()
@@ -195,6 +208,15 @@ def _code(image: Image) -> list[tuple[str, bytes]]:
     ]
 
 
-def refused(error: UnwindlabError, path: str) -> str:
-    """Why an object could not be judged, without its place on this machine."""
-    return str(error).replace(path, os.path.basename(path))
+@contextmanager
+def _files(*contents: bytes) -> Iterator[list[str]]:
+    """Paths of files with these contents, for a while; errors name them without the folder."""
+    with tempfile.TemporaryDirectory(prefix="unwindlab-") as folder:
+        paths = [os.path.join(folder, f"{number}.o") for number in range(len(contents))]
+        for path, content in zip(paths, contents, strict=True):
+            with open(path, "wb") as file:
+                file.write(content)
+        try:
+            yield paths
+        except UnwindlabError as error:
+            raise UnwindlabError(str(error).replace(f"{folder}/", "")) from error

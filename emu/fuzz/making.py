@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from emu.fuzz.matrix import Point
-from emu.fuzz.toolchains import Assembler, Tool
+from emu.fuzz.toolchains import Tool
 from emu.fuzz.tools import SECONDS, Bench, Done, ToolError, bench
 
 
@@ -46,41 +46,25 @@ class Workshop:
         Raises:
             ToolError: a tool refuses the source, or takes too long.
         """
-        if point.compiler is None:
-            assert point.assembler is not None
-            made = self.assemble(source.text, point.assembler, point.sframe)
-            return Made(made, source.text)
-        words = point.words(source.language)
-        text = source.text.encode()
-        if point.lto:
-            whole = ["-r", "-nostdlib", "-flinker-output=nolto-rel"]
-            return Made(self._output(point.compiler.tool, [*words, *whole], text), None)
-        if point.assembler is None:
-            words = [word for word in words if word != "-fno-integrated-as"]
-            return Made(self._output(point.compiler.tool, [*words, "-c"], text), None)
-        assembly = self.compile(source, point)
-        made = self.assemble(assembly, point.assembler, point.sframe)
-        return Made(made, assembly)
+        assembly = source.text
+        if point.compiler is not None:
+            text, tool = source.text.encode(errors="surrogateescape"), point.compiler.tool
+            words = [*point.compiling(source.language), "-"]
+            if point.whole:
+                return Made(self._output(tool, words, text), None)
+            done = self.run(tool, [*words, "-o", "-"], text).check(point.compiler.name)
+            assembly = done.stdout.decode(errors="surrogateescape")
+        return self.assemble(assembly, point)
 
-    def compile(self, source: Source, point: Point) -> str:
-        """The assembly that a point's compiler makes.
+    def assemble(self, text: str, point: Point) -> Made:
+        """What a point's assembler makes of assembly.
 
         Raises:
-            ToolError: it does not.
+            ToolError: it refuses the text, or takes too long.
         """
-        assert point.compiler is not None
-        words = [*point.words(source.language), "-S", "-o", "-"]
-        done = self.run(point.compiler.tool, words, source.text.encode())
-        return done.check(point.compiler.name).stdout.decode(errors="surrogateescape")
-
-    def assemble(self, text: str, assembler: Assembler, sframe: bool) -> bytes:
-        """The object that an assembler makes.
-
-        Raises:
-            ToolError: it does not.
-        """
-        words = [*assembler.tool.words, *(assembler.sframe if sframe else ())]
-        return self._output(assembler.tool, words, text.encode(errors="surrogateescape"))
+        assert point.assembler is not None
+        data = text.encode(errors="surrogateescape")
+        return Made(self._output(point.assembler.tool, point.assembling(), data), text)
 
     def link(self, objects: bytes, linker: Tool) -> bytes:
         """A static program, by the driver of a compiler.

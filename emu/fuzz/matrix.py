@@ -14,7 +14,7 @@ from emu.fuzz.toolchains import Assembler, Compiler, Toolchains
 _LTO = (Level("", ""), Level("-flto", None))
 _ALWAYS = ("-g0", "-w", "-fasynchronous-unwind-tables")
 _STANDARD = {"c": "-std=gnu17", "c++": "-std=gnu++17"}
-_OF_FAMILY = {"gcc": (), "clang": ("-Qunused-arguments", "-fno-integrated-as")}
+_OF_FAMILY = {"gcc": (), "clang": ("-Qunused-arguments",)}
 
 
 class _Open(Enum):
@@ -73,13 +73,29 @@ class Point:
         option = " " + " ".join(self.assembler.sframe) if self.sframe and self.assembler else ""
         return f"{machine} {', '.join(filter(None, (compiler, assembler + option)))}"
 
-    def words(self, language: str) -> list[str]:
-        """The compiler's command line: C from stdin; the caller says what is to be made of it."""
+    @property
+    def whole(self) -> bool:
+        """The compiler makes the object, without assembly that can be had."""
+        return self.compiler is not None and (self.lto or self.assembler is None)
+
+    def compiling(self, language: str) -> list[str]:
+        """The compiler's command line but for the names of files; it makes assembly, or if
+        `whole` the object."""
         assert self.compiler is not None
         options = [*_OF_FAMILY[self.compiler.family], *_ALWAYS, _STANDARD[language], *self.flags]
+        if self.lto:
+            options += ["-r", "-nostdlib", "-flinker-output=nolto-rel"]
+        elif self.compiler.family == "clang" and self.assembler is not None:
+            options.append("-fno-integrated-as")
         if language == "c" and self._sp_cfa:
             options.append("-DUNWINDLAB_SP_CFA=1")
-        return [*self.compiler.tool.words, *options, "-x", language, "-"]
+        what = [] if self.lto else ["-c"] if self.whole else ["-S"]
+        return [*self.compiler.tool.words, *options, *what, "-x", language]
+
+    def assembling(self) -> list[str]:
+        """The assembler's command line but for the names of files."""
+        assert self.assembler is not None
+        return [*self.assembler.tool.words, *(self.assembler.sframe if self.sframe else ())]
 
     @property
     def _sp_cfa(self) -> bool:

@@ -8,11 +8,20 @@ from typing import Any, TypeVar, cast
 T = TypeVar("T")
 
 
+class NotPlainError(ValueError):
+    """What is stored is not what is wanted: another version wrote it, or it is damaged."""
+
+
 def from_plain(kind: type[T], value: object) -> T:
-    """An instance of a dataclass whose fields are values, tuples, dictionaries and dataclasses."""
+    """An instance of a dataclass whose fields are values, tuples, dictionaries and dataclasses.
+
+    Raises:
+        NotPlainError: a field is missing.
+    """
     hints = typing.get_type_hints(kind)
-    assert isinstance(value, dict)
     names = [each.name for each in fields(cast(Any, kind))]
+    if not isinstance(value, dict) or not value.keys() >= set(names):
+        raise NotPlainError(f"no {kind.__name__} as it should be")
     return kind(**{name: _value(hints[name], value[name]) for name in names})
 
 

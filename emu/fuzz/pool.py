@@ -2,7 +2,9 @@
 
 import contextlib
 import multiprocessing
+import os
 import time
+import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
@@ -132,4 +134,7 @@ def done(task: Work[R]) -> R | Died:
     try:
         return task.work()
     except Exception as error:
-        return Died(f"{type(error).__name__}: {error}")
+        # Whatever it is: it is stored with the builds of the task, and told at the end.
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        place = f"{os.path.basename(last.filename)}:{last.lineno}"
+        return Died(f"{type(error).__name__}: {error} ({place})")

@@ -1,7 +1,5 @@
 """Stored builds are judged again: from their bytes, or made anew by the same tools."""
 
-import os
-import tempfile
 from dataclasses import dataclass
 
 from emu.errors import UnwindlabError
@@ -49,10 +47,6 @@ def replay(store: Store, number: int, rebuild: bool) -> Replayed:
         except ToolError as error:
             raise ToolError(f"{store.path}: build {number}: {error}") from error
         rebuilt = "same" if data == stored.object else "other"
-    with tempfile.TemporaryDirectory(prefix="unwindlab-") as folder:
-        path = os.path.join(folder, "object.o")
-        with open(path, "wb") as file:
-            file.write(data)
-        now = tuple(judge_object(path).symptoms)
+    now = tuple(judge_object(data).symptoms)
     before = tuple(s for s in stored.symptoms if s.by == "sweep" and s.oracle != "assemblers")
     return Replayed(stored, before, now, rebuilt)

@@ -3,7 +3,7 @@
 import os
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from arch import ALL
@@ -46,26 +46,44 @@ def make_root(suite: str, mirror: str | None, say: Callable[[str], None]) -> Pat
     path = cache_folder() / "toolchains" / suite
     if (path / _STAMP).exists():
         return path
-    if shutil.which("mmdebstrap") is None:
-        raise ToolError(f"{suite}: needs mmdebstrap: apt-get install mmdebstrap")
     if path.exists():
         say(f"{path}: unfinished, made anew")
         shutil.rmtree(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
     packages = [*_ALWAYS, *_cross()]
     say(f"{suite}: fetching {', '.join(packages)} and clang to {path}")
+    install(suite, path, packages, mirror, _NEWEST_CLANG)
+    (path / _STAMP).write_text(" ".join(packages) + "\n")
+    return path
+
+
+def install(
+    suite: str, path: Path, packages: Sequence[str], mirror: str | None = None, hook: str = ""
+) -> None:
+    """Install a suite and packages into a new folder.
+
+    Args:
+        suite: of Debian.
+        path: of the folder.
+        packages: and what they need.
+        mirror: as for `make_root`.
+        hook: shell commands at the end, outside; the folder is ``$1``.
+
+    Raises:
+        ToolError: it cannot be done.
+    """
+    if shutil.which("mmdebstrap") is None:
+        raise ToolError(f"{suite}: needs mmdebstrap: apt-get install mmdebstrap")
+    path.parent.mkdir(parents=True, exist_ok=True)
     command = [
         "mmdebstrap", "--variant=apt", "--skip=check/empty",
         '--aptopt=Acquire::Check-Valid-Until "false"', '--aptopt=APT::Install-Recommends "false"',
-        f"--include={','.join(packages)}", f"--customize-hook={_NEWEST_CLANG}",
-        suite, str(path), mirror or _mirror(),
+        f"--include={','.join(packages)}", *([f"--customize-hook={hook}"] if hook else []),
+        suite, str(path), mirror or archive(),
     ]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode:
         errors = [line for line in done.stderr.splitlines() if line.startswith("E:")]
         raise ToolError(f"{suite}: {' '.join(errors[:3]) or done.stderr[-200:].strip()}")
-    (path / _STAMP).write_text(" ".join(packages) + "\n")
-    return path
 
 
 def _cross() -> list[str]:
@@ -78,8 +96,12 @@ def _cross() -> list[str]:
     ]
 
 
-def _mirror() -> str:
-    """The archive that this host's apt asks first."""
+def archive() -> str:
+    """The archive that this host's apt asks first.
+
+    Raises:
+        ToolError: it knows none.
+    """
     command = ["apt-get", "indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -19,16 +19,16 @@ from typing import Any
 from emu.errors import UsageError
 from emu.fuzz.making import Source
 from emu.fuzz.matrix import Point
-from emu.fuzz.plain import from_plain
-from emu.fuzz.reduction import Reduced, Witness
+from emu.fuzz.plain import NotPlainError, from_plain
+from emu.fuzz.reduce.witness import Reduced, Witness
 from emu.fuzz.symptom import Symptom
 from emu.fuzz.task import Outcome
 
-_VERSION = "2"
+_VERSION = "1"
 _TABLES = """
 CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE sources(number INTEGER PRIMARY KEY, arch TEXT, origin TEXT, seed INTEGER,
-    language TEXT, text BLOB, features TEXT);
+    language TEXT, text BLOB);
 CREATE TABLE objects(digest TEXT PRIMARY KEY, data BLOB);
 CREATE TABLE builds(id INTEGER PRIMARY KEY, source INTEGER NOT NULL, at INTEGER NOT NULL,
     point TEXT, name TEXT, status TEXT, detail TEXT, object TEXT, counts TEXT,
@@ -97,6 +97,14 @@ class Store:
         if version != _VERSION:
             raise UsageError(f"{path}: a campaign of version {version}, not {_VERSION}")
 
+    @contextmanager
+    def guarded(self) -> Iterator[Store]:
+        """Itself; inside, damage of the file is a UsageError that names it."""
+        try:
+            yield self
+        except (sqlite3.Error, zlib.error, json.JSONDecodeError, NotPlainError) as error:
+            raise UsageError(f"{self.path}: damaged, or of another version: {error}") from error
+
     def close(self) -> None:
         """Let go of the file."""
         self._base.close()
@@ -123,10 +131,9 @@ class Store:
         source = outcome.source
         with self._transaction():
             self._base.execute(
-                "INSERT INTO sources VALUES(?,?,?,?,?,?,?)",
+                "INSERT INTO sources VALUES(?,?,?,?,?,?)",
                 (outcome.number, arch, origin, seed, source.language,
-                 zlib.compress(source.text.encode(errors="surrogateescape")),
-                 json.dumps(outcome.features)),
+                 zlib.compress(source.text.encode(errors="surrogateescape"))),
             )  # fmt: skip
             for at, build in enumerate(outcome.builds):
                 digest = self._add_object(build.object) if build.object else None
@@ -222,16 +229,17 @@ class Store:
                 total[name] += count
         return total
 
-    def buckets(self) -> list[Bucket]:
-        """All causes, by name."""
+    def buckets(self, only: str | None = None) -> list[Bucket]:
+        """All causes, or only this one, by name."""
         names: dict[str, set[str]] = {}
         builds: dict[str, set[int]] = {}
         best: dict[str, tuple[int, int, int]] = {}
         query = (
             "SELECT bucket, build, point, LENGTH(data), symptom FROM symptoms"
             " JOIN builds ON builds.id = build JOIN objects ON digest = object"
+            " WHERE ?1 IS NULL OR bucket = ?1"
         )
-        for key, build, text, size, symptom in self._base.execute(query):
+        for key, build, text, size, symptom in self._base.execute(query, (only,)):
             point = from_plain(Point, json.loads(text))
             names.setdefault(key, set()).update(_producers(point))
             builds.setdefault(key, set()).add(build)

@@ -1,7 +1,5 @@
 """What a worker does: make one source, compile it at its points, judge what comes out."""
 
-import os
-import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 
@@ -10,7 +8,7 @@ from emu.errors import UnwindlabError
 from emu.fuzz.generate import csmith
 from emu.fuzz.generate.choices import Choices
 from emu.fuzz.generate.program import generate, generate_assembly
-from emu.fuzz.judge import Judgement, judge_object, judge_pair, judge_run, only_run, refused
+from emu.fuzz.judge import Judgement, judge_object, judge_pair, judge_run, only_run
 from emu.fuzz.making import Made, Source, Workshop
 from emu.fuzz.matrix import Point
 from emu.fuzz.symptom import Symptom
@@ -78,7 +76,6 @@ class Outcome:
 
     number: int
     source: Source
-    features: tuple[str, ...]
     builds: tuple[Build, ...]
     own: float
     """Processor seconds of this process,"""
@@ -98,20 +95,18 @@ class _Work:
         """Everything in turn."""
         task = self._task
         try:
-            source, features = make_source(task, self._shop)
+            source = make_source(task, self._shop)
         except ToolError as error:
             failed = tuple(Build(point, "rejected", str(error)) for point in task.points)
-            return self._outcome(Source("", "c"), (), failed)
+            return self._outcome(Source("", "c"), failed)
         self._lap(others=True)
         builds = [self._build(source, point, at) for at, point in enumerate(task.points)]
-        return self._outcome(source, features, tuple(builds))
+        return self._outcome(source, tuple(builds))
 
-    def _outcome(
-        self, source: Source, features: tuple[str, ...], builds: tuple[Build, ...]
-    ) -> Outcome:
+    def _outcome(self, source: Source, builds: tuple[Build, ...]) -> Outcome:
         self._lap()
         return Outcome(
-            self._task.number, source, features, builds, self._own, self._tools, self._others
+            self._task.number, source, builds, self._own, self._tools, self._others
         )
 
     def _lap(self, others: bool = False) -> None:
@@ -127,39 +122,32 @@ class _Work:
             made = self._shop.make(source, point)
         except ToolError as error:
             return Build(point, "rejected", str(error))
-        with tempfile.TemporaryDirectory(prefix="unwindlab-") as folder:
-            path = os.path.join(folder, "object.o")
-            with open(path, "wb") as file:
-                file.write(made.object)
-            try:
-                judgement = judge_object(path)
-                if at == 0 and self._task.second and made.assembly is not None:
-                    self._second(made, path, judgement)
-                if at == 0 and self._task.run:
-                    self._run(made, path, judgement)
-            except UnwindlabError as error:
-                return Build(point, "failed", refused(error, path), made.object)
+        try:
+            judgement = judge_object(made.object)
+            if at == 0 and self._task.second and made.assembly is not None:
+                self._second(made, judgement)
+            if at == 0 and self._task.run:
+                self._run(made, judgement)
+        except UnwindlabError as error:
+            return Build(point, "failed", str(error), made.object)
         return Build(
             point, "judged", "", made.object, tuple(judgement.symptoms), judgement.counts
         )
 
-    def _second(self, made: Made, path: str, judgement: Judgement) -> None:
+    def _second(self, made: Made, judgement: Judgement) -> None:
         """The same assembly by another assembler."""
         second = self._task.second
         assert second is not None
         assert made.assembly is not None
         try:
-            other = self._shop.assemble(made.assembly, second, False)
+            other = self._shop.assemble(made.assembly, Point(None, second)).object
         except ToolError:
             judgement.counts["second assembler refuses"] += 1
             return
-        place = path + ".second.o"
-        with open(place, "wb") as file:
-            file.write(other)
-        judgement.symptoms += judge_pair(path, place)
+        judgement.symptoms += judge_pair(made.object, other)
         judgement.counts["second assembler"] += 1
 
-    def _run(self, made: Made, path: str, judgement: Judgement) -> None:
+    def _run(self, made: Made, judgement: Judgement) -> None:
         helpers = self._task.helpers
         if helpers.linker is None:
             return
@@ -178,10 +166,7 @@ class _Work:
                 judgement.counts["too long for the other emulator"] += 1
                 return
             self._lap(others=True)
-        place = path + ".program"
-        with open(place, "wb") as file:
-            file.write(program)
-        seen = judge_run(place, path, expected)
+        seen = judge_run(program, made.object, expected)
         new = only_run(judgement.symptoms, seen.symptoms)
         judgement.counts["seen in the run, too"] += len(seen.symptoms) - len(new)
         judgement.symptoms += new
@@ -189,23 +174,23 @@ class _Work:
         judgement.counts["runs"] += 1
 
 
-def make_source(task: Task, shop: Workshop) -> tuple[Source, tuple[str, ...]]:
-    """(source, names of what is in it) of a task.
+def make_source(task: Task, shop: Workshop) -> Source:
+    """The source of a task.
 
     Raises:
         ToolError: csmith made none.
     """
     if task.source is not None:
-        return task.source, ()
+        return task.source
     if task.origin == CSMITH:
         tool = task.helpers.csmith
         assert tool is not None
         words = [*tool.words, *csmith.command(task.seed % (1 << 31))]
         done = shop.run(tool, words, b"", _CSMITH_SECONDS).check("csmith")
-        return Source(csmith.standalone(done.stdout.decode()), "c"), ()
+        return Source(csmith.standalone(done.stdout.decode()), "c")
     make = generate_assembly if task.origin == ASSEMBLY else generate
     program = make(Choices(seed=task.seed), machine(task.arch))
-    return Source(program.text, program.language), tuple(sorted(program.features))
+    return Source(program.text, program.language)
 
 
 def machine(name: str) -> Arch:

@@ -121,25 +121,25 @@ def bench(root: str | None) -> Iterator[Bench]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def _used() -> tuple[float, float]:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return time.process_time(), used.ru_utime + used.ru_stime
+
+
 def processor_seconds() -> float:
     """Of this process and of all that it has waited for, since they began."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return time.process_time() + used.ru_utime + used.ru_stime
+    return sum(_used())
 
 
 class Clock:
     """Processor seconds of this process, and of the tools that it has waited for."""
 
     def __init__(self) -> None:
-        self._own, self._tools = self._now()
-
-    def _now(self) -> tuple[float, float]:
-        used = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return time.process_time(), used.ru_utime + used.ru_stime
+        self._own, self._tools = _used()
 
     def lap(self) -> tuple[float, float]:
         """(own, tools') since the last lap."""
-        own, tools = self._now()
+        own, tools = _used()
         passed = own - self._own, tools - self._tools
         self._own, self._tools = own, tools
         return passed

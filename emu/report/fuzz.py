@@ -11,9 +11,10 @@ from emu.fuzz.campaign import Campaign, Limits
 from emu.fuzz.causes import Cause, cause_of, read_causes
 from emu.fuzz.planning import Wanted, begin, make_plan
 from emu.fuzz.pool import Pool, Processes
-from emu.fuzz.reduction import Reduced, Witness
+from emu.fuzz.reduce.witness import Reduced, Witness
 from emu.fuzz.replay import replay
 from emu.fuzz.store import Bucket, Store
+from emu.fuzz.symptom import Symptom
 from emu.fuzz.task import Outcome
 from emu.fuzz.tools import Clock
 from emu.report.output import write_report
@@ -43,7 +44,8 @@ def run(
 
 def resume(path: str, limits: Limits, jobs: int, scheduler: str, known: str | None) -> int:
     """Go on with a campaign; 1 if it found what is not known."""
-    return _go_on(Store(path), limits, _pool(jobs, scheduler), read_causes(known))
+    with Store(path).guarded() as store:
+        return _go_on(store, limits, _pool(jobs, scheduler), read_causes(known))
 
 
 def _pool(jobs: int, scheduler: str) -> Pool[Outcome | Reduced]:
@@ -68,23 +70,16 @@ def _go_on(
             store.spend_own(own)
     for reason in campaign.died:
         complain(f"unwindlab: {store.path}: a task was given up: {reason}")
-    text, new = _report(store, causes)
-    write_report(text_of([*_status(store), *text]), None)
-    return int(new > 0)
+    found = _found(store, causes)
+    write_report(text_of([*_status(store), *_report(found)]), None)
+    return int(_news(found) > 0)
 
 
 def status(path: str, format: str, output: str | None) -> int:
     """Say how far a campaign is."""
-    store = Store(path)
-    if format == "json":
-        answer = {
-            "sources": store.count("origin"), "builds": store.count("status"),
-            "details": store.count("detail"), "counts": dict(store.sums()),
-            "tools": dict(store.tools()), "seconds": store.spent(),
-        }  # fmt: skip
-        write_report(json.dumps(answer, indent=1) + "\n", output)
-    else:
-        write_report(text_of(_status(store)), output)
+    with Store(path).guarded() as store:
+        text = _status_json(store) if format == "json" else text_of(_status(store))
+    write_report(text, output)
     return 0
 
 
@@ -92,24 +87,28 @@ def report(
     path: str, format: str, output: str | None, witnesses: str | None, known: str | None
 ) -> int:
     """List all causes; 1 if one is not known."""
-    store = Store(path)
-    causes = read_causes(known)
+    with Store(path).guarded() as store:
+        found = _found(store, read_causes(known))
     if witnesses is not None:
-        for number, (bucket, cause, witness) in enumerate(_found(store, causes), 1):
+        for number, (bucket, cause, witness) in enumerate(found, 1):
             if witness is not None:
                 folder = Path(witnesses) / f"{number:02}-{'known' if cause else 'new'}"
                 write_witness(folder, bucket, witness, cause)
-    lines, new = _report(store, causes)
-    text = text_of(lines)
     if format == "json":
-        text = json.dumps([_object(*each) for each in _found(store, causes)], indent=1) + "\n"
+        text = json.dumps([_object(*each) for each in found], indent=1) + "\n"
+    else:
+        text = text_of(_report(found))
     write_report(text, output)
-    return int(new > 0)
+    return int(_news(found) > 0)
 
 
 def replay_builds(path: str, number: int | None, rebuild: bool) -> int:
     """Judge one build again, or all; 1 if a verdict is another one than before."""
-    store = Store(path)
+    with Store(path).guarded() as store:
+        return _replay(store, number, rebuild)
+
+
+def _replay(store: Store, number: int | None, rebuild: bool) -> int:
     numbers = [number] if number is not None else list(store.builds())
     differ = 0
     for each in numbers:
@@ -128,14 +127,21 @@ def replay_builds(path: str, number: int | None, rebuild: bool) -> int:
     return int(differ > 0)
 
 
-def _symptom(symptom: object) -> str:
-    values = asdict(symptom)  # type: ignore[call-overload]
-    return " ".join(
-        f"{values[name]}" for name in ("oracle", "verdict", "function", "row") if values[name]
-    )
+def _symptom(symptom: Symptom) -> str:
+    words = (symptom.oracle, symptom.verdict, symptom.function, symptom.row)
+    return " ".join(filter(None, words))
 
 
 # ---- text
+
+
+def _status_json(store: Store) -> str:
+    answer = {
+        "sources": store.count("origin"), "builds": store.count("status"),
+        "details": store.count("detail"), "counts": dict(store.sums()),
+        "tools": dict(store.tools()), "seconds": store.spent(),
+    }  # fmt: skip
+    return json.dumps(answer, indent=1) + "\n"
 
 
 def _status(store: Store) -> Iterator[str]:
@@ -199,8 +205,11 @@ def _found(store: Store, causes: Sequence[Cause]) -> list[_Found]:
     return sorted(found, key=lambda each: (each[1] is not None, each[1].name if each[1] else ""))
 
 
-def _report(store: Store, causes: Sequence[Cause]) -> tuple[list[str], int]:
-    found = _found(store, causes)
+def _news(found: Sequence[_Found]) -> int:
+    return sum(cause is None for _, cause, _ in found)
+
+
+def _report(found: Sequence[_Found]) -> list[str]:
     lines: list[str] = []
     heading = ""
     for bucket, cause, witness in found:
@@ -218,9 +227,8 @@ def _report(store: Store, causes: Sequence[Cause]) -> tuple[list[str], int]:
             )
             short = "" if witness.complete else ", not yet the smallest"
             lines.append(f"    witness: {size} lines{assembly}{short}: {witness.point.name}")
-    new = sum(cause is None for _, cause, _ in found)
-    known = len(found) - new
-    return [*lines, "", f"{len(found)} buckets: {new} new, {known} known"], new
+    new = _news(found)
+    return [*lines, "", f"{len(found)} buckets: {new} new, {len(found) - new} known"]
 
 
 def _object(bucket: Bucket, cause: Cause | None, witness: Witness | None) -> dict[str, object]:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from emu.errors import UsageError
 from emu.fuzz.causes import Cause
-from emu.fuzz.reduction import Witness
+from emu.fuzz.reduce.witness import Witness
 from emu.fuzz.store import Bucket
 from emu.report.disassembly import Disassembler
 from emu.report.text import text_of
@@ -27,7 +27,7 @@ def write_witness(folder: Path, bucket: Bucket, witness: Witness, cause: Cause |
         source = folder / _SUFFIX[witness.source.language]
         source.write_text(witness.source.text, errors="surrogateescape")
         if witness.assembly is not None and witness.source.language != "asm":
-            (folder / "source.s").write_text(witness.assembly, errors="surrogateescape")
+            (folder / "reduced.s").write_text(witness.assembly, errors="surrogateescape")
         place = folder / "object.o"
         place.write_bytes(witness.object)
         text = text_of(list(_lines(bucket, witness, cause, str(place), source.name)))
@@ -49,6 +49,8 @@ def _lines(
     yield ""
     yield "to repeat:"
     yield from (f"  $ {line}" for line in commands(witness, source))
+    if witness.assembly is not None and witness.source.language != "asm":
+        yield "reduced.s is what can be left of its assembly; object.o is made of that"
     yield ""
     yield f"{symptom.verdict} by {symptom.oracle}, {symptom.function}+{symptom.offset}"
     for name, text in (
@@ -68,18 +70,10 @@ def commands(witness: Witness, source: str) -> list[str]:
     point, language = witness.point, witness.source.language
     lines = []
     if point.compiler is not None:
-        words = point.words(language)[:-1]
-        if point.lto:
-            words += ["-r", "-nostdlib", "-flinker-output=nolto-rel", "-o", "object.o"]
-        elif point.assembler is None:
-            words = [word for word in words if word != "-fno-integrated-as"]
-            words += ["-c", "-o", "object.o"]
-        else:
-            words += ["-S", "-o", "source.s"]
-        lines.append(" ".join([*words, source]))
-    if point.assembler is not None and not point.lto:
-        option = point.assembler.sframe if point.sframe else ()
-        lines.append(" ".join([*point.assembler.tool.words, *option, "-o object.o source.s"]))
+        made = "object.o" if point.whole else "source.s"
+        lines.append(" ".join([*point.compiling(language), source, "-o", made]))
+    if not point.whole:
+        lines.append(" ".join([*point.assembling(), "source.s", "-o", "object.o"]))
     table = "sframe" if witness.symptom.oracle == "sframe" else "cfi"
     shown = "compare object.o" if witness.symptom.oracle == "tables" else ""
     return [*lines, f"unwindlab {shown or f'sweep --table {table} object.o'}"]

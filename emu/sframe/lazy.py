@@ -36,7 +36,5 @@ class Lazy(Sequence[T], Generic[T]):
         """It equals every sequence of equal elements."""
         return isinstance(other, Sequence) and tuple(self) == tuple(other)
 
-    __hash__ = None  # type: ignore[assignment]
-
     def __repr__(self) -> str:
         return f"{type(self).__name__}({list(self)})"

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from arch import Row
 from emu.check import state as s
 from emu.sweep import state as w
@@ -75,18 +78,20 @@ class WildStores:
             return int(words[w.BAD_SLOT]), peek(truth)
         return 0, 0
 
-    def _same_rule(self, verdict: Verdict, here: object, there: object) -> bool:
+    def _same_rule(
+        self, verdict: Verdict, here: npt.NDArray[np.void], there: npt.NDArray[np.void]
+    ) -> bool:
         sites = self._explorer.sites
-        if here["function"] != there["function"] or there["row"] < 0:  # type: ignore[index]
+        if here["function"] != there["function"] or there["row"] < 0:
             return False
-        one, two = (sites.table.rows[int(site["row"])] for site in (here, there))  # type: ignore[index]
+        one, two = (sites.table.rows[int(site["row"])] for site in (here, there))
         if verdict is Verdict.WRONG_RA:
             return one.ra == two.ra and one.ra_signed == two.ra_signed
         if verdict is Verdict.WRONG_FP:
             return one.fp == two.fp
         number = int(self._explorer.words[w.BAD_REGISTER])
         rules = sites.rules.array
-        return bool((rules[here["saved"], number] == rules[there["saved"], number]).all())  # type: ignore[index]
+        return bool((rules[here["saved"], number] == rules[there["saved"], number]).all())
 
 
 

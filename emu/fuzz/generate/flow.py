@@ -160,25 +160,24 @@ def cleanup(body: Body) -> None:
     """A variable with a clean-up, which is a landing pad where there are exceptions."""
     body.feature("cleanup")
     body.need("clean")
-    with body.block(protected=True):
-        name = body.fresh("g")
-        body.line(f"unsigned long {name} __attribute__((cleanup(clean))) = {body.value(1)};")
-        call(body)
-        body.more(40)
-        body.line(f"x += {name};")
-    body.spend(6)
+    _held(body, "unsigned long {} __attribute__((cleanup(clean))) = {};", "x += {};")
 
 
 def guard(body: Body) -> None:
     """The same with a destructor."""
     body.feature("destructor")
     body.need("guard")
+    _held(body, "guard {}({});", "x += {}.held;")
+
+
+def _held(body: Body, declaration: str, use: str) -> None:
+    """A call while something is held, by a declaration of a name with a value."""
     with body.block(protected=True):
         name = body.fresh("g")
-        body.line(f"guard {name}({body.value(1)});")
+        body.line(declaration.format(name, body.value(1)))
         call(body)
         body.more(40)
-        body.line(f"x += {name}.held;")
+        body.line(use.format(name))
     body.spend(6)
 
 

@@ -12,13 +12,17 @@ import pytest
 
 from emu.cli import main
 from emu.fuzz.campaign import Campaign, Limits
-from emu.fuzz.making import Source
+from emu.fuzz.making import Source, Workshop
+from emu.fuzz.matrix import Point
 from emu.fuzz.planning import Plan, begin
 from emu.fuzz.pool import Processes
-from emu.fuzz.reduction import Witness
+from emu.fuzz.reduce.witness import Witness
 from emu.fuzz.replay import replay
 from emu.fuzz.store import Store
+from emu.fuzz.symptom import Symptom
 from emu.fuzz.toolchains import Toolchains
+from emu.image import load_image
+from emu.report.witness import commands
 from tests.support.native import broken, native, needs_gcc
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -158,6 +162,46 @@ def test_users_own_sources(tmp_path: Path) -> None:
     witness = store.witness(bucket.key)
     assert witness is not None
     assert witness.symptom.expected != witness.symptom.got
+    folder = tmp_path / "found"
+    assert main(["fuzz", "report", store.path, "--witnesses", str(folder)]) == 1
+    (place,) = folder.iterdir()
+    text = (place / "witness.txt").read_text()
+    assert bucket.key in text
+    # What stands there can be followed, and shows the fault.
+    make, look = (line.split()[1:] for line in text.splitlines() if line.startswith("  $ "))
+    subprocess.run(make, cwd=place, check=True)
+    assert (place / "object.o").read_bytes() == witness.object
+    assert look[0] == "unwindlab"
+    assert main([*look[1:-1], str(place / look[-1])]) == 1
+
+
+def test_command_lines_make_the_same_object(tmp_path: Path) -> None:
+    source = Source("int f(int x) {\n  return x + 1;\n}\n", "c")
+    symptom = Symptom("cfi", "wrong-cfa", "", "", "f", 0, 0, 1)
+    (tmp_path / "source.c").write_text(source.text)
+    (compiler,), (assembler,) = native().compilers, native().assemblers
+    for point in (
+        Point(compiler, assembler, ("-O2", "-fno-pie")),
+        Point(compiler, assembler, ("-O1",), sframe=bool(assembler.sframe)),
+        Point(compiler, assembler, ("-O2", "-flto")),
+    ):
+        with Workshop() as shop:
+            made = shop.make(source, point)
+        witness = Witness(point, source, made.assembly, made.object, symptom, 1, True)
+        for line in commands(witness, "source.c")[:-1]:
+            subprocess.run(line.split(), cwd=tmp_path, check=True)
+        again = (tmp_path / "object.o").read_bytes()
+        # The symbol of the file has another name, and link-time optimisation names at random.
+        assert point.lto or _code(again, tmp_path) == _code(made.object, tmp_path)
+        assert len(again) > 500
+
+
+def _code(object: bytes, folder: Path) -> list[bytes]:
+    (folder / "x.o").write_bytes(object)
+    image = load_image(str(folder / "x.o"))
+    names = (".text", ".eh_frame", ".sframe")
+    sections = [image.section(name) for name in names]
+    return [image.data[s.offset : s.offset + s.size] for s in sections if s is not None]
 
 
 def test_a_tool_that_refuses_is_counted(tmp_path: Path) -> None:
@@ -165,6 +209,32 @@ def test_a_tool_that_refuses_is_counted(tmp_path: Path) -> None:
     store = _campaign(tmp_path / "store", plan, 10)
     assert store.count("status") == {"rejected": 2}
     assert all("error" in detail for detail in store.count("detail"))
+
+
+def test_a_damaged_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    whole = tmp_path / "store"
+    store = _campaign(whole, _plan(files=(Source("int f(void) {\n  return 3;\n}\n", "c"),)), 1)
+    store.close()
+    damages = {
+        "plan": "UPDATE meta SET value = '{\"machines\": []}' WHERE key = 'plan'",
+        "json": "UPDATE builds SET point = '{'",
+        "object": "UPDATE objects SET data = x'00112233'",
+        "table": "DROP TABLE spent",
+    }
+    for name, statement in damages.items():
+        place = tmp_path / name
+        place.write_bytes(whole.read_bytes())
+        base = sqlite3.connect(place)
+        base.execute(statement)
+        base.commit()
+        base.close()
+    for verb, name in (
+        ("resume", "plan"), ("status", "json"), ("replay", "object"), ("status", "table")
+    ):  # fmt: skip
+        limits = ["--sources", "2"] if verb == "resume" else []
+        assert main(["fuzz", verb, str(tmp_path / name), *limits]) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"{tmp_path / name}: damaged, or of another version" in line
 
 
 @pytest.mark.parametrize(

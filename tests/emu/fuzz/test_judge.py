@@ -33,15 +33,15 @@ ret
 """
 
 
-def _assemble(text: str, place: Path) -> str:
+def _assemble(text: str, place: Path) -> bytes:
     subprocess.run(["as", "-o", place], input=text, text=True, check=True)
-    return str(place)
+    return place.read_bytes()
 
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("arch", ALL, ids=lambda arch: arch.name)
 def test_nothing_wrong(arch: Arch) -> None:
-    judgement = judge_object(str(FRAMES / f"frames-{arch.name}.o"))
+    judgement = judge_object((FRAMES / f"frames-{arch.name}.o").read_bytes())
     assert judgement.symptoms == []
     assert judgement.counts["functions"] > 5
     assert judgement.counts["bytes"] == judgement.counts["reached bytes"] > 500
@@ -50,8 +50,8 @@ def test_nothing_wrong(arch: Arch) -> None:
 @needs_gcc
 @pytest.mark.compiled
 def test_wrong_cfa(tmp_path: Path) -> None:
-    path = _assemble(TEXT.replace("offset 16", "offset 24"), tmp_path / "x.o")
-    (symptom,) = judge_object(path).symptoms
+    made = _assemble(TEXT.replace("offset 16", "offset 24"), tmp_path / "x.o")
+    (symptom,) = judge_object(made).symptoms
     assert symptom.proven
     assert (symptom.oracle, symptom.verdict) == ("cfi", "wrong-cfa")
     assert (symptom.function, symptom.offset, symptom.end - symptom.start) == ("f", 1, 12)
@@ -63,8 +63,8 @@ def test_wrong_cfa(tmp_path: Path) -> None:
 @needs_gcc
 @pytest.mark.compiled
 def test_a_lost_register(tmp_path: Path) -> None:
-    path = _assemble(TEXT.replace(".cfi_offset %rbx, -16\n", ""), tmp_path / "x.o")
-    (symptom,) = judge_object(path).symptoms
+    made = _assemble(TEXT.replace(".cfi_offset %rbx, -16\n", ""), tmp_path / "x.o")
+    (symptom,) = judge_object(made).symptoms
     assert (symptom.verdict, symptom.rule) == ("wrong-reg", "saved register")
     assert "rbx" in symptom.detail
 
@@ -93,7 +93,7 @@ def test_a_fault_of_both_tables_is_told_once(tmp_path: Path) -> None:
     path = tmp_path / "x.o"
     command = ["as", "--gsframe", "-o", path]
     subprocess.run(command, input=lost, text=True, check=True, capture_output=True)
-    found = [(s.oracle, s.offset) for s in judge_object(str(path)).symptoms]
+    found = [(s.oracle, s.offset) for s in judge_object(path.read_bytes()).symptoms]
     assert ("cfi", 1) in found
     assert not [each for each in found if each == ("sframe", 1)]
 

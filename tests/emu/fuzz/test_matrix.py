@@ -74,15 +74,15 @@ def test_strangers_never_meet(arch: Arch) -> None:
 
 def test_sp_cfa_only_where_it_holds(arch: Arch) -> None:
     for point in _points(arch):
-        told = "-DUNWINDLAB_SP_CFA=1" in point.words("c")
+        told = "-DUNWINDLAB_SP_CFA=1" in point.compiling("c")
         on_sp = "-fomit-frame-pointer" in point.flags and "-O0" not in point.flags
         assert told <= on_sp
         if {"-mstackrealign", "-fexceptions"}.intersection(point.flags):
             assert not told
         # C++ has exceptions, and without a level nothing is optimised.
-        assert "-DUNWINDLAB_SP_CFA=1" not in point.words("c++")
-        assert "-DUNWINDLAB_SP_CFA=1" not in replace(point, flags=()).words("c")
-    assert any("-DUNWINDLAB_SP_CFA=1" in point.words("c") for point in _points(arch))
+        assert "-DUNWINDLAB_SP_CFA=1" not in point.compiling("c++")
+        assert "-DUNWINDLAB_SP_CFA=1" not in replace(point, flags=()).compiling("c")
+    assert any("-DUNWINDLAB_SP_CFA=1" in point.compiling("c") for point in _points(arch))
 
 
 def test_same_seed_same_points(arch: Arch) -> None:

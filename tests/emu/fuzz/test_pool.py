@@ -1,6 +1,7 @@
 """Workers that die, and tasks that fail."""
 
 import os
+import re
 import signal
 import time
 from dataclasses import dataclass
@@ -80,7 +81,11 @@ def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:
 
 def test_a_task_that_fails_is_named() -> None:
     answers = _run([Faulty(), Square(3)])
-    assert answers == {Faulty(): Died("ZeroDivisionError: by construction"), Square(3): 9}
+    died = answers.pop(Faulty())
+    assert isinstance(died, Died)
+    where = r"\(test_pool\.py:\d+\)"
+    assert re.fullmatch(rf"ZeroDivisionError: by construction {where}", died.reason)
+    assert answers == {Square(3): 9}
 
 
 def test_workers_live_long() -> None:

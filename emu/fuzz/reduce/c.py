@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from emu.fuzz import c_edits
-from emu.fuzz.tokens import Edit, Token, apply, levels, text_of, tokens_of
-from emu.fuzz.trials import Budget, Trials, keep_few
+from emu.fuzz.reduce import c_edits
+from emu.fuzz.reduce.tokens import Edit, Token, apply, levels, text_of, tokens_of
+from emu.fuzz.reduce.trials import Budget, Trials, keep_few
 
 _List = Callable[[Sequence[Token]], list[Edit]]
 

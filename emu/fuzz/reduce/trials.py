@@ -1,4 +1,8 @@
-"""What all reductions share: a budget of tries, answers that are remembered, and one search."""
+"""What all reductions share: a budget of tries, answers that are remembered, and one search.
+
+Reductions know nothing of compilers: they ask `holds` about candidates, each once, and return what
+was seen to hold, or what they were given.
+"""
 
 import time
 from collections.abc import Callable, Hashable

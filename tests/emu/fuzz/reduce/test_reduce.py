@@ -9,7 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from emu.fuzz.reduce import Budget, shrink_assembly, shrink_c, shrink_list, shrink_record
+from emu.fuzz.reduce.assembly import shrink_assembly
+from emu.fuzz.reduce.c import shrink_c
+from emu.fuzz.reduce.lists import shrink_list, shrink_record
+from emu.fuzz.reduce.trials import Budget
 
 
 def csmith_like(functions: int, seed: int) -> str:

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Sequence
 
-from emu.fuzz.trials import Budget, Trials, keep_few
+from emu.fuzz.reduce.trials import Budget, Trials, keep_few
 
 _IDLE = re.compile(r"\s*(?:$|#|//|/\*.*\*/\s*$|\.(?:file|ident|loc|addrsig(?:_sym)?)\b)")
 """Lines that no code comes from."""

@@ -1,17 +1,9 @@
-"""Reduction: of a list, of the record of a generator, of C and of assembly.
-
-The functions know nothing of compilers: they ask `holds` about candidates, each once, and return
-what was seen to hold, or what they were given.
-"""
+"""A list, or the record of a generator, made smaller as long as it holds."""
 
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
-from emu.fuzz.reduce_assembly import shrink_assembly
-from emu.fuzz.reduce_c import shrink_c
-from emu.fuzz.trials import Budget, Trials, keep_few
-
-__all__ = ["Budget", "shrink_assembly", "shrink_c", "shrink_list", "shrink_record"]
+from emu.fuzz.reduce.trials import Budget, Trials, keep_few
 
 T = TypeVar("T")
 _Record = tuple[int, ...]

@@ -7,7 +7,7 @@ longer number less simple than a shorter one, 1 less simple than 0. So no two ed
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 
-from emu.fuzz.tokens import OPENING, Edit, Token, is_block, levels, partners
+from emu.fuzz.reduce.tokens import OPENING, Edit, Token, is_block, levels, partners
 
 _HEADS = frozenset(("if", "while", "for", "switch"))
 _ASSIGNING = frozenset(

@@ -1,8 +1,6 @@
 """A symptom made small: fewer options, then a smaller source, then less assembly."""
 
-import os
 import re
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -12,7 +10,10 @@ from emu.fuzz.generate.program import generate, generate_assembly
 from emu.fuzz.judge import judge_object, judge_pair
 from emu.fuzz.making import Made, Source, Workshop
 from emu.fuzz.matrix import Point
-from emu.fuzz.reduce import Budget, shrink_assembly, shrink_c, shrink_list, shrink_record
+from emu.fuzz.reduce.assembly import shrink_assembly
+from emu.fuzz.reduce.c import shrink_c
+from emu.fuzz.reduce.lists import shrink_list, shrink_record
+from emu.fuzz.reduce.trials import Budget
 from emu.fuzz.symptom import Symptom
 from emu.fuzz.task import ASSEMBLY, GENERATED, machine
 from emu.fuzz.toolchains import Assembler
@@ -89,10 +90,9 @@ class _Reducer:
             return None
         if self._blames_assembler(made):
             # What the compiler did is no part of it.
-            assert made.assembly is not None
             point = replace(point, compiler=None, flags=())
-            text, made = self._less_assembly(made.assembly, made, job.reference)
-            return self._witness(point, Source(text, "asm"), made)
+            made = self._less_assembly(made, point, job.reference)
+            return self._witness(point, Source(made.assembly or "", "asm"), made)
         point = self._fewer_flags(source, point)
         if job.origin in (GENERATED, ASSEMBLY):
             source = self._fewer_choices(source, point)
@@ -101,7 +101,9 @@ class _Reducer:
             point = self._fewer_flags(source, point)
         made = self._made(source, point)
         if made is not None and made.assembly is not None:
-            _, made = self._less_assembly(made.assembly, made, None)
+            made = self._less_assembly(made, point, None)
+            if source.language == "asm":
+                source = Source(made.assembly or "", "asm")
         return self._witness(point, source, made)
 
     def _witness(self, point: Point, source: Source, made: Made | None) -> Witness | None:
@@ -145,32 +147,31 @@ class _Reducer:
 
         return replace(source, text=shrink_c(source.text, holds, self._budget))
 
-    def _less_assembly(
-        self, text: str, made: Made, reference: Assembler | None
-    ) -> tuple[str, Made]:
-        """What is left of assembly.
+    def _less_assembly(self, made: Made, point: Point, reference: Assembler | None) -> Made:
+        """What is left of assembly, and the object of that.
 
         Where another assembler makes a right table of it, the text itself is right and stays so
         with fewer lines, as long as that one agrees. Else the code of the function and the notes
         about it have to stay: with fewer of them the table would be wrong for another reason.
         """
-        found = self._symptom(made)
+        found, text = self._symptom(made), made.assembly
         assert found is not None
+        assert text is not None
         keep = (lambda line: False) if reference else _lines_of(text, found)
         # If nothing at all is wrong with the right table, it stays so.
-        spoilt = reference is None or self._wrong(self._assembled(text, reference), None)
+        spoilt = reference is None or self._wrong(self._assembled(text, reference, point), None)
         function = found.function if spoilt else None
 
         def holds(candidate: str) -> bool:
-            one = self._assembled(candidate, self._job.point.assembler)
+            one = self._assembled(candidate, point.assembler, point)
             if one is None or self._symptom(one) is None:
                 return False
             return reference is None or not self._wrong(
-                self._assembled(candidate, reference), function
+                self._assembled(candidate, reference, point), function
             )
 
         text = shrink_assembly(text, keep, holds, self._budget)
-        return text, self._assembled(text, self._job.point.assembler) or made
+        return self._assembled(text, point.assembler, point) or made
 
     # ---- one try
 
@@ -184,12 +185,13 @@ class _Reducer:
         except ToolError:
             return None
 
-    def _assembled(self, text: str, assembler: Assembler | None) -> Made | None:
+    def _assembled(self, text: str, assembler: Assembler | None, point: Point) -> Made | None:
+        """What an assembler makes of a text where the point's own would make what it makes."""
         if assembler is None:
             return None
-        sframe = self._job.point.sframe and bool(assembler.sframe)
+        sframe = point.sframe and bool(assembler.sframe)
         try:
-            return Made(self._shop.assemble(text, assembler, sframe), text)
+            return self._shop.assemble(text, Point(None, assembler, sframe=sframe))
         except ToolError:
             return None
 
@@ -199,7 +201,8 @@ class _Reducer:
         if reference is None or made.assembly is None or self._job.point.assembler is None:
             return False
         assert found is not None
-        return not self._wrong(self._assembled(made.assembly, reference), found.function)
+        right = self._assembled(made.assembly, reference, self._job.point)
+        return not self._wrong(right, found.function)
 
     def _symptom(self, made: Made) -> Symptom | None:
         """The symptom of this bucket, if an object still has it."""
@@ -217,20 +220,14 @@ class _Reducer:
 
     def _symptoms(self, made: Made) -> list[Symptom]:
         self._tries += 1
-        with tempfile.TemporaryDirectory(prefix="unwindlab-") as folder:
-            path = os.path.join(folder, "object.o")
-            with open(path, "wb") as file:
-                file.write(made.object)
-            try:
-                found = judge_object(path).symptoms
-                second = self._job.second
-                if second is not None and made.assembly is not None:
-                    other = self._shop.assemble(made.assembly, second, False)
-                    with open(path + ".2", "wb") as file:
-                        file.write(other)
-                    found += judge_pair(path, path + ".2")
-            except UnwindlabError:
-                return []
+        second = self._job.second
+        try:
+            found = judge_object(made.object).symptoms
+            if second is not None and made.assembly is not None:
+                other = self._shop.assemble(made.assembly, Point(None, second))
+                found += judge_pair(made.object, other.object)
+        except UnwindlabError:
+            return []  # no candidate: it cannot be judged
         return found
 
 
