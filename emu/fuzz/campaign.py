@@ -26,8 +26,11 @@ from emu.fuzz.task import (
 )
 from emu.fuzz.toolchains import Tool, Toolchains
 
-_ROUND = (GENERATED,) * 7 + (ASSEMBLY,) + (GENERATED,) + (CSMITH,)
+_TEN = (GENERATED,) * 7 + (ASSEMBLY,) + (GENERATED,) * 2
+_ROUND = _TEN * 7 + (*_TEN[:-1], CSMITH)
 """Origins of sources, in turn."""
+_MORE_POINTS = {CSMITH: 8}
+"""Times as many: to make such a program takes as long as to compile it."""
 _RUN_EACH = 5
 """One of so many sources is also run, and assembled by a second assembler."""
 
@@ -130,7 +133,7 @@ class Campaign:
             every = assembler_points(machine(name), plan.toolchains)
             chosen = tuple(every[: max(plan.points, len(mine.assemblers))])
         else:
-            chosen = tuple(itertools.islice(stream, plan.points))
+            chosen = tuple(itertools.islice(stream, plan.points * _MORE_POINTS.get(origin, 1)))
         often = number // len(plan.machines) % _RUN_EACH == 0
         others = [each for each in mine.assemblers if each != chosen[0].assembler]
         return Task(

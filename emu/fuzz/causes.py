@@ -58,7 +58,8 @@ def cause_of(bucket: Bucket, causes: Iterable[Cause]) -> Cause | None:
 def _all_named(names: Sequence[str], producers: Sequence[re.Pattern[str]]) -> bool:
     """Every tool of one kind is named: an entry about compilers says nothing of assemblers."""
     kinds = {pattern.pattern.split()[0] for pattern in producers}
-    concerned = [name for name in names if name.split()[0] in kinds]
+    # A tool that the user gave has the faults of its release.
+    concerned = [name.removesuffix(" given") for name in names if name.split()[0] in kinds]
     return bool(concerned) and all(
         any(pattern.fullmatch(name) for pattern in producers) for name in concerned
     )

@@ -8,6 +8,9 @@ from emu.fuzz.matrix import Point
 from emu.fuzz.toolchains import Tool
 from emu.fuzz.tools import SECONDS, Bench, Done, ToolError, bench
 
+_RUN_SECONDS = 5
+"""Of a program: some need a hundredth of one, others do not come to an end."""
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -84,7 +87,7 @@ class Workshop:
         place = self._bench(emulator).path("program")
         place.write_bytes(program)
         place.chmod(0o755)
-        return self.run(emulator, [*emulator.words, "./program"], b"")
+        return self.run(emulator, [*emulator.words, "./program"], b"", _RUN_SECONDS)
 
     def run(
         self, tool: Tool, words: Sequence[str], stdin: bytes, seconds: int = SECONDS

@@ -18,7 +18,7 @@ from emu.fuzz.tools import Clock, ToolError
 GENERATED, ASSEMBLY, CSMITH, FILE = "generated", "assembly", "csmith", "file"
 
 _CSMITH_SECONDS = 5
-"""For one program: it needs a tenth of one, or does not come to an end."""
+"""For one program: it needs a quarter of one, or does not come to an end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -167,7 +167,7 @@ def _status(store: Store) -> Iterator[str]:
     for what, each in spent.items():
         yield f"  {what:<17} {_shares(each)}"
     yield "tools      " + ", ".join(f"{name} {n:,}" for name, n in sorted(store.tools().items()))
-    odd = {name: n for name, n in sums.items() if name.startswith(_ODD)}
+    odd = {name: n for name, n in sums.items() if n and name.startswith(_ODD)}
     if odd:
         yield "beside it  " + _counted(odd)
     complaints = [(text, n) for text, n in store.count("detail").items() if text]

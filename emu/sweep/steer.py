@@ -91,13 +91,14 @@ def return_from_call(state: int, site: int, after: int) -> None:
     if saved >= 0:
         keeps |= load64(load64(state + 8 * w.SET_KEEPS) + 8 * saved)
     clobbered = load64(state + 8 * w.CLOBBERED)
-    # Compilers that know what is called may keep SP in a register that it leaves alone.
-    low = get_register(state, load64(state + 8 * w.SP_NUMBER))
-    high = load64(state + 8 * w.ENTRY_SP) if load8(site + w.S_KIND) == _CALL else low - 1
+    # Compilers that know what is called keep values in registers that it leaves alone, but never
+    # what rows rest on: that is a place above the frame.
+    direct = load8(site + w.S_KIND) == _CALL
+    low, high = load64(state + 8 * w.ENTRY_SP), load64(state + 8 * w.STACK_HIGH)
     for index in range(load64(state + 8 * w.CLOBBERED_COUNT)):
         number = load8(clobbered + index)
-        known = low <= get_register(state, number) <= high
-        if not known and not (number < 63 and keeps >> number & 1):
+        kept = direct and not low < get_register(state, number) < high
+        if not kept and not (number < 63 and keeps >> number & 1):
             set_register(state, number, _JUNK)
     set_register(state, load64(state + 8 * w.RESULT_NUMBER), _CALL_RESULT)
     number = load64(state + 8 * w.RA_NUMBER)

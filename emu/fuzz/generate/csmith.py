@@ -9,10 +9,6 @@ _INCLUDE = '#include "csmith.h"'
 _SAFE = re.compile(
     r"\bsafe_(unary_minus|add|sub|mul|div|mod|lshift|rshift)_func_(u?)int(8|16|32|64)_t(?:_[su])+\b"
 )
-_OPTIONS = (
-    "--max-funcs", "8", "--max-block-depth", "4", "--max-block-size", "4", "--no-argc",
-    "--no-packed-struct", "--no-volatile-pointers", "--no-bitfields",
-)  # fmt: skip
 _SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/", "mod": "%"}
 _PRELUDE = """\
 typedef __INT8_TYPE__ int8_t;
@@ -42,7 +38,7 @@ static int platform_main_end(unsigned long sum, int flag) {
 
 def command(seed: int) -> list[str]:
     """Arguments for csmith."""
-    return ["--seed", str(seed), *_OPTIONS]
+    return ["--seed", str(seed), "--no-argc"]
 
 
 def standalone(text: str) -> str:

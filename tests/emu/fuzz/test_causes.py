@@ -25,6 +25,8 @@ KEY = "m clang: cfi wrong cfa by sp high after add sp"
         (KEY, ("as 2.40", "clang 14.0.6"), True),
         (KEY, ("as 2.40", "clang 14.0.6", "clang 14.0.7"), True),
         (KEY, ("clang 14.0.6", "clang 23.1.4"), False),  # another version has it, too
+        (KEY, ("clang 14.0.6 given",), True),  # a tool of the user's has the faults of its release
+        (KEY, ("clang 24.0 given",), False),
         (KEY, ("as 2.40",), False),
         (KEY + " ra", ("clang 14.0.6",), False),  # another bucket
         ("another " + KEY, ("clang 14.0.6",), False),

@@ -51,6 +51,14 @@ def test_a_register_that_the_callee_leaves_alone(table: str) -> None:
     assert result.counts["returns"] == 4
 
 
+@pytest.mark.parametrize("table", ["sframe", "cfi"])
+def test_a_size_in_a_register_that_the_callee_leaves_alone(table: str) -> None:
+    """Were it lost, the array would have no bytes, and stores into it would hit the saved FP."""
+    result = _sweep("sized-aarch64", table)
+    assert result.findings == ()
+    assert result.coverage.unreached == ()
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arguments_ascend(machine: str) -> None:
     """Code that takes two of them for the two ends of something finds a size above 0."""

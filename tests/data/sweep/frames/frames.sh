@@ -27,3 +27,5 @@ compile aarch64 signed -mbranch-protection=standard \
 	'inside && /\.cfi_negate_ra_state/ { inside = 0; next }'
 # Takes SP back from a register that it knows its callee to leave alone (-fipa-ra).
 x86_64-linux-gnu-gcc -c $flags -Wa,--gsframe kept.c -o kept-x86_64.o
+# Keeps a size in such a register.
+aarch64-linux-gnu-gcc -c $flags -Wa,--gsframe sized.c -o sized-aarch64.o
