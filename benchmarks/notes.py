@@ -18,9 +18,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
 from arch import ALL
 from emu.fuzz.campaign import Campaign, Limits
 from emu.fuzz.causes import cause_of, read_causes
@@ -83,16 +80,15 @@ def main() -> int:
         print("notes.py: no gcc and as here: see `unwindlab toolchain`", file=sys.stderr)
         return 2
     kinds = options.kinds or (_QUICK if options.quick else [k for k in KINDS if not _silent(k)])
-    table = Table("kind", "sources", "bucket", "lines", "tries", "s", title="planted notes")
+    # Each as it comes: all of them take most of an hour.
+    _line("kind", "sources", "lines", "tries", "s", "bucket")
     bad = []
     for kind in kinds:
         result = _try(kind, found, options.one_in)
         tries = result.witness.tries if result.witness else 0
-        table.add_row(kind, str(result.sources), result.bucket, str(result.lines), str(tries),
-                      f"{result.seconds:.0f}")  # fmt: skip
+        _line(kind, result.sources, result.lines, tries, f"{result.seconds:.0f}", result.bucket)
         if not result.good:
             bad.append(kind)
-    Console(width=150, soft_wrap=True).print(table)
     for kind in bad:
         print(f"FAILED: {kind}: not found, or not reduced to {_LINES} lines")
     if not options.kinds and not options.quick:
@@ -100,6 +96,10 @@ def main() -> int:
             print(f"not tried: {kind}: {why}")
     print(f"{len(kinds)} kinds, {len(kinds) - len(bad)} found and reduced")
     return int(bool(bad))
+
+
+def _line(kind: str, *columns: object) -> None:
+    print(f"{kind:<26}", *(f"{each!s:>8}" for each in columns[:-1]), f" {columns[-1]}", flush=True)
 
 
 def _silent(kind: str) -> bool:
