@@ -176,7 +176,7 @@ def add_fuzz(command: argparse.ArgumentParser) -> None:
         verb.add_argument("store", metavar="STORE", help="the campaign's file")
     for verb in (run, resume):
         verb.add_argument("--sources", metavar="N", type=count, help="stop after N, all in all")
-        verb.add_argument("--seconds", metavar="S", type=count, help="begin nothing after S")
+        verb.add_argument("--seconds", metavar="S", type=count, help="begin no source after S")
         verb.add_argument("--jobs", metavar="N", type=count, help="processes (one for each CPU)")
         verb.add_argument(
             "--scheduler", metavar="tcp://HOST:PORT", default="", help="of a Dask cluster"

@@ -342,6 +342,15 @@ def _later(assembly: Assembly, at: int, to: int) -> Plan | None:
     return None if to < 0 else lambda: assembly.move(at, to)
 
 
+def _number(operand: str) -> int | None:
+    """The value of a sum of numbers, as ``-64+8``; None: it is something else."""
+    parts = re.findall(r"[+-]?\s*\w+", operand)
+    try:
+        return sum(int(part.replace(" ", ""), 0) for part in parts)
+    except ValueError:
+        return None
+
+
 def _altered(value: int, change: str) -> int:
     if change == "negate":
         return -value
@@ -362,8 +371,8 @@ def _cfa_plan(assembly: Assembly, at: int, change: str) -> Plan | None:
         if change == "drop":
             return _drop(assembly, at)
         return _later(assembly, at, assembly.next_code(at))
-    value = int(operands[-1], 0)
-    new = _altered(value, change)
+    value = _number(operands[-1])
+    new = value if value is None else _altered(value, change)
     return None if new == value else lambda: assembly.say(at, *operands[:-1], new)
 
 
@@ -395,8 +404,11 @@ def _slot_plan(assembly: Assembly, at: int, change: str) -> Plan | None:
     if not governed:
         return None
     if change in ("plus-8", "negate"):
-        value = _altered(int(operands[1], 0), change)
-        return lambda: assembly.say(at, operands[0], value)
+        value = _number(operands[1])
+        if value is None:
+            return None
+        new = _altered(value, change)
+        return lambda: assembly.say(at, operands[0], new)
     if name == "cfi_register" and change == "other":
         other = machine.other(machine.number(operands[1]))
         return lambda: assembly.say(at, operands[0], other)

@@ -153,13 +153,15 @@ def _sweep(path: str, kind: str, answer: Judgement) -> Sweep:
 
 
 def _symptom(job: Sweep, finding: Finding, runtime: int, oracle: str) -> Symptom:
+    number = job.sites.function_at(runtime)
+    begin = job.sites.functions[number].start if number >= 0 else runtime
     return Symptom(
         oracle=oracle,
         verdict=finding.verdict.text,
         rule=rule_of(finding, job.arch),
         pattern=pattern_at(job, runtime),
         function=finding.function or finding.section,
-        offset=finding.start_offset,
+        offset=finding.start_offset if finding.function else runtime - begin,
         start=finding.start,
         end=finding.end,
         row="" if finding.row is None else row_text(finding.row, job.arch),

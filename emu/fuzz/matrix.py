@@ -113,7 +113,7 @@ def points(arch: Arch, found: Toolchains, seed: int) -> Iterator[Point]:
     """Points without end; each full round has every two settings that go together at least once.
 
     Raises:
-        UsageError: there is no compiler or no assembler for this machine.
+        UsageError: there is no compiler or no assembler for this machine, or none that go together.
     """
     mine = found.of(arch.name)
     if not mine.compilers or not mine.assemblers:
@@ -122,6 +122,9 @@ def points(arch: Arch, found: Toolchains, seed: int) -> Iterator[Point]:
     random_ = random.Random(f"{arch.name} {seed}")
     while True:
         rows = _round(arch, mine, random_)
+        if not rows:
+            names = ", ".join(each.name for each in mine.assemblers)
+            raise UsageError(f"{arch.name}: {names} can assemble nothing that compilers write")
         random_.shuffle(rows)
         yield from rows
 

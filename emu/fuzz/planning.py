@@ -66,8 +66,8 @@ def make_plan(wanted: Wanted) -> Plan:
         ToolError: a tool of the user's does not run.
     """
     found = discover()
-    compilers = [given_compiler(shlex.split(command)) for command in wanted.compilers]
-    assemblers = [given_assembler(shlex.split(command)) for command in wanted.assemblers]
+    compilers = [given_compiler(_words("--cc", command)) for command in wanted.compilers]
+    assemblers = [given_assembler(_words("--as", command)) for command in wanted.assemblers]
     replaced = {each.arch for each in assemblers}
     toolchains = _replaced(found, compilers, assemblers)
     origins = list(wanted.origins) or [GENERATED, ASSEMBLY, CSMITH]
@@ -97,6 +97,16 @@ def begin(store: Store, plan: Plan) -> None:
     store.set_meta("plan", json.dumps(asdict(plan)))
 
 
+def _words(option: str, command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise UsageError(f"{option} {command!r}: {error}") from error
+    if not words:
+        raise UsageError(f"{option} {command!r}: names no tool")
+    return words
+
+
 def _source(path: str) -> Source:
     language = _LANGUAGES.get(Path(path).suffix)
     if language is None:
@@ -117,6 +127,9 @@ def _machines(
         and any(each.arch == arch.name for each in found.assemblers)
     ]  # fmt: skip
     for name in wanted:
+        if name not in able and all(arch.name != name for arch in ALL):
+            names = ", ".join(arch.name for arch in ALL)
+            raise UsageError(f"--arch {name}: none of {names}")
         if name not in able:
             raise UsageError(f"--arch {name}: no compiler and assembler: see `unwindlab toolchain`")
     if not able:

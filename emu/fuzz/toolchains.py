@@ -13,6 +13,8 @@ from arch import ALL, Arch
 from emu.fuzz.roots import roots
 from emu.fuzz.tools import ToolError, bench
 
+_PROBE = 5
+"""Seconds for a tool to say what it is."""
 _VERSION = re.compile(r"\b(\d+(?:\.\d+)+)\b")
 _GCC, _CLANG, _AS = r"gcc(?:-\d+)?", r"clang(?:-\d+)?", r"as"
 
@@ -128,12 +130,13 @@ def given_assembler(command: Sequence[str]) -> Assembler:
     """An assembler that the user names: of whichever machine it is one.
 
     Raises:
-        ToolError: it assembles for none.
+        ToolError: it does not run, or assembles for no machine that is known.
     """
     words = _from_anywhere(command)
     said = _say((*words, "--version"), None)
     for arch in ALL:
         if re.search(rf"target of .?{arch.name}\b", said):
+            _assembled(words, None)
             tool = Tool(words, f"{_version(words, None)} given", None, True)
             return Assembler(arch.name, tool, _sframe_option(words, None))
     raise ToolError(f"{' '.join(words)}: --version names no machine that is known")
@@ -184,21 +187,32 @@ def _assemblers(arch: Arch, root: str | None, names: frozenset[str]) -> Iterator
 def _sframe_option(words: Sequence[str], root: str | None) -> tuple[str, ...]:
     """What makes it write SFrame, if it can for its machine."""
     try:
-        with bench(root) as place:
-            text = b".text\nf:\n.cfi_startproc\nnop\n.cfi_endproc\n"
-            done = place.run([*words, "--gsframe", "-o", "x.o"], text)
-            made = place.path("x.o")
-            written = made.read_bytes() if not done.status and made.exists() else b""
+        written = _assembled((*words, "--gsframe"), root)
     except ToolError:
         return ()
     return ("--gsframe",) if b".sframe" in written else ()
+
+
+def _assembled(words: Sequence[str], root: str | None) -> bytes:
+    """What an assembler makes of a function of one instruction.
+
+    Raises:
+        ToolError: nothing.
+    """
+    with bench(root) as place:
+        text = b".text\nf:\n.cfi_startproc\nnop\n.cfi_endproc\n"
+        place.run([*words, "-o", "x.o"], text, _PROBE, plain=root is None).check(words[0])
+        try:
+            return place.path("x.o").read_bytes()
+        except OSError as error:
+            raise ToolError(f"{words[0]}: made no file") from error
 
 
 def _knows(words: Sequence[str], root: str | None) -> bool:
     """Whether a compiler for many machines was built for this one."""
     try:
         with bench(root) as place:
-            done = place.run([*words, "-S", "-x", "c", "-", "-o", "x.s"], b"int f;\n")
+            done = place.run([*words, "-S", "-x", "c", "-", "-o", "x.s"], b"int f;\n", _PROBE)
     except ToolError:
         return False
     return done.status == 0
@@ -218,7 +232,9 @@ def _version(words: tuple[str, ...], root: str | None) -> str:
 
 def _say(words: Sequence[str], root: str | None) -> str:
     with bench(root) as place:
-        done = place.run(words, plain=root is None, seconds=30)
+        done = place.run(words, plain=root is None, seconds=_PROBE)
+    if not done.stdout:
+        done.check(words[0])
     return done.stdout.decode(errors="replace")
 
 

@@ -1,5 +1,6 @@
 """The folder of a witness: all that a report to a maintainer needs."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,8 @@ def _lines(
     ):  # fmt: skip
         if text:
             yield f"  {name:<9} {text}"
+    if witness.right:
+        yield f"  but       {witness.right} makes a right table of the same assembly"
     proof = "the function returns as it should" if symptom.proven else "no return was seen"
     yield f"  proof     {proof}"
     yield ""
@@ -70,13 +73,13 @@ def commands(witness: Witness, source: str) -> list[str]:
     point, language = witness.point, witness.source.language
     lines = []
     if point.compiler is not None:
-        made = "object.o" if point.whole else "source.s"
-        lines.append(" ".join([*point.compiling(language), source, "-o", made]))
+        made = "again.o" if point.whole else "source.s"
+        lines.append(shlex.join([*point.compiling(language), source, "-o", made]))
     if not point.whole:
-        lines.append(" ".join([*point.assembling(), "source.s", "-o", "object.o"]))
+        lines.append(shlex.join([*point.assembling(), "source.s", "-o", "again.o"]))
     table = "sframe" if witness.symptom.oracle == "sframe" else "cfi"
-    shown = "compare object.o" if witness.symptom.oracle == "tables" else ""
-    return [*lines, f"unwindlab {shown or f'sweep --table {table} object.o'}"]
+    shown = "compare" if witness.symptom.oracle == "tables" else f"sweep --table {table}"
+    return [*lines, f"unwindlab {shown} again.o"]
 
 
 def _listing(witness: Witness, place: str) -> Iterator[str]:
@@ -84,11 +87,10 @@ def _listing(witness: Witness, place: str) -> Iterator[str]:
     symptom = witness.symptom
     kind = "sframe" if symptom.oracle == "sframe" else "cfi"
     job = Sweep(place, SweepOptions(table=kind, jobs=0))
-    wanted = symptom.start - symptom.offset
     bounds = (
         (each.start, each.end)
         for each in job.sites.functions
-        if job.placed.link(each.start) <= wanted < job.placed.link(each.end - 1)
+        if job.placed.link(each.start) <= symptom.start <= job.placed.link(each.end - 1)
         and job.placed.function_at(each.start)[0] in (symptom.function, None)
     )
     start, end = next(bounds, (0, 0))

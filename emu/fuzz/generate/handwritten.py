@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from arch import Arch
 from arch.assembly import FrameStep, HandwrittenFacts
 from emu.fuzz.generate.choices import Choices
+from emu.fuzz.generate.notation import STYLES, respell
 
 _DRAWS = 720
 """A draw among what is not as many on every machine."""
@@ -234,10 +235,11 @@ def handwritten(
         writer.write(facts.back)
     if writer.behind:
         writer.lines += [".cfi_restore_state", *writer.behind]
+    body = respell(writer.lines, choices.draw(STYLES), arch)
     section = f'.section .text.{name}, "ax", %progbits' if own_section else ".text"
     lines = (
         section, ".balign 8", f".globl {name}", f".type {name}, %function", f"{name}:",
-        ".cfi_startproc", *writer.lines, ".cfi_endproc", f".size {name}, .-{name}",
+        ".cfi_startproc", *body, ".cfi_endproc", f".size {name}, .-{name}",
     )  # fmt: skip
     deepest = max((each.stack for each in earlier), default=0)
     return Handwritten(name, added, writer.depth + 256 + deepest, frozenset(writer.features), lines)

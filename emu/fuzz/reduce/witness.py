@@ -21,6 +21,8 @@ from emu.fuzz.tools import Clock, ToolError, processor_seconds
 
 _SECONDS = 90
 """Of processor time, for one witness."""
+_SHORT = 15
+"""Lines of assembly that are read at a glance."""
 _CODE = re.compile(r"\s+(?![.#/])\S|\s*\.cfi_|\s*[\w.$]+:")
 """Lines of assembly that are code, notes about it, or labels."""
 
@@ -38,6 +40,8 @@ class Witness:
     """Objects that were made and judged on the way."""
     complete: bool
     """The reduction did not run out of time."""
+    right: str = ""
+    """Another assembler, which makes a right table of the same assembly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,19 +84,26 @@ class _Reducer:
         self._job, self._shop = job, shop
         self._tries = 0
         self._budget = _budget(_SECONDS)
+        self._function: str | None = None
+        """Where the symptom has to be; None: anywhere."""
 
     def witness(self) -> Witness | None:
         """Stage after stage; each starts from the smallest so far."""
         job = self._job
         source, point = job.source, job.point
         made = self._made(source, point)
-        if made is None or self._symptom(made) is None:
+        found = None if made is None else self._symptom(made)
+        if made is None or found is None:
             return None
-        if self._blames_assembler(made):
-            # What the compiler did is no part of it.
+        if self._blames_assembler(made, found):
+            # What the compiler did is no part of it. As long as it is a function with a name, it is
+            # right from its beginning; if that is long, a piece of it has to do.
             point = replace(point, compiler=None, flags=())
-            made = self._less_assembly(made, point, job.reference)
-            return self._witness(point, Source(made.assembly or "", "asm"), made)
+            for self._function in (found.function, None):
+                less = self._less_assembly(made, point, job.reference)
+                if len((less.assembly or "").splitlines()) <= _SHORT:
+                    break
+            return self._witness(point, Source(less.assembly or "", "asm"), less, job.reference)
         point = self._fewer_flags(source, point)
         if job.origin in (GENERATED, ASSEMBLY):
             source = self._fewer_choices(source, point)
@@ -106,12 +117,17 @@ class _Reducer:
                 source = Source(made.assembly or "", "asm")
         return self._witness(point, source, made)
 
-    def _witness(self, point: Point, source: Source, made: Made | None) -> Witness | None:
+    def _witness(
+        self, point: Point, source: Source, made: Made | None, right: Assembler | None = None
+    ) -> Witness | None:
         symptom = None if made is None else self._symptom(made)
         if made is None or symptom is None:
             return None
         complete = not self._budget.spent()
-        return Witness(point, source, made.assembly, made.object, symptom, self._tries, complete)
+        name = right.name if right else ""
+        return Witness(
+            point, source, made.assembly, made.object, symptom, self._tries, complete, name
+        )
 
     # ---- stages
 
@@ -160,14 +176,15 @@ class _Reducer:
         keep = (lambda line: False) if reference else _lines_of(text, found)
         # If nothing at all is wrong with the right table, it stays so.
         spoilt = reference is None or self._wrong(self._assembled(text, reference, point), None)
-        function = found.function if spoilt else None
 
         def holds(candidate: str) -> bool:
             one = self._assembled(candidate, point.assembler, point)
-            if one is None or self._symptom(one) is None:
+            seen = None if one is None else self._symptom(one)
+            if seen is None:
                 return False
+            # Without its label the function has another name, here and there.
             return reference is None or not self._wrong(
-                self._assembled(candidate, reference, point), function
+                self._assembled(candidate, reference, point), seen.function if spoilt else None
             )
 
         text = shrink_assembly(text, keep, holds, self._budget)
@@ -195,12 +212,11 @@ class _Reducer:
         except ToolError:
             return None
 
-    def _blames_assembler(self, made: Made) -> bool:
+    def _blames_assembler(self, made: Made, found: Symptom) -> bool:
         """Another assembler makes a right table of the same function."""
-        reference, found = self._job.reference, self._symptom(made)
+        reference = self._job.reference
         if reference is None or made.assembly is None or self._job.point.assembler is None:
             return False
-        assert found is not None
         right = self._assembled(made.assembly, reference, self._job.point)
         return not self._wrong(right, found.function)
 
@@ -208,7 +224,10 @@ class _Reducer:
         """The symptom of this bucket, if an object still has it."""
         job = self._job
         for each in self._symptoms(made):
-            if each.bucket(job.arch, job.point.family) == job.bucket:
+            if (
+                each.bucket(job.arch, job.point.family) == job.bucket
+                and self._function in (None, each.function)
+            ):
                 return each
         return None
 

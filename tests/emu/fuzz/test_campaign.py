@@ -1,6 +1,7 @@
 """Campaigns with this host's compiler: found, reduced, stored, killed, resumed, replayed."""
 
 import os
+import shlex
 import signal
 import sqlite3
 import subprocess
@@ -54,7 +55,7 @@ def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
     command = (sys.executable, PLANTED, "def-cfa-offset-drop", "--one-in", "150", "--", "as")
     plan = _plan(
         toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
-        seed=7, points=1,
+        seed=1, points=1,
     )  # fmt: skip
     store = _campaign(tmp_path / "store", plan, 8, "cfi wrong cfa by sp")
     witnesses = [store.witness(b.key) for b in store.buckets() if "wrong cfa by sp" in b.key]
@@ -170,7 +171,7 @@ def test_users_own_sources(tmp_path: Path) -> None:
     # What stands there can be followed, and shows the fault.
     make, look = (line.split()[1:] for line in text.splitlines() if line.startswith("  $ "))
     subprocess.run(make, cwd=place, check=True)
-    assert (place / "object.o").read_bytes() == witness.object
+    assert (place / "again.o").read_bytes() == witness.object
     assert look[0] == "unwindlab"
     assert main([*look[1:-1], str(place / look[-1])]) == 1
 
@@ -189,8 +190,8 @@ def test_command_lines_make_the_same_object(tmp_path: Path) -> None:
             made = shop.make(source, point)
         witness = Witness(point, source, made.assembly, made.object, symptom, 1, True)
         for line in commands(witness, "source.c")[:-1]:
-            subprocess.run(line.split(), cwd=tmp_path, check=True)
-        again = (tmp_path / "object.o").read_bytes()
+            subprocess.run(shlex.split(line), cwd=tmp_path, check=True)
+        again = (tmp_path / "again.o").read_bytes()
         # The symbol of the file has another name, and link-time optimisation names at random.
         assert point.lto or _code(again, tmp_path) == _code(made.object, tmp_path)
         assert len(again) > 500
@@ -245,7 +246,7 @@ def test_a_damaged_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["replay", "absent", "3"], "absent: no such campaign"),
         (["run", "garbage", "--sources", "1"], "garbage: exists already"),
         (["run", "new"], "when is it to stop?"),
-        (["run", "new", "--sources", "1", "--arch", "vax"], "--arch vax: no compiler"),
+        (["run", "new", "--sources", "1", "--arch", "vax"], "--arch vax: none of"),
         (["run", "new", "--sources", "1", "--cc", "/no/such/cc"], "/no/such/cc"),
         (["run", "new", "--sources", "1", "--as", "true"], "names no machine"),
         (["run", "new", "--source", "absent.c"], "absent.c: cannot be read"),
