@@ -10,6 +10,7 @@ rows: it is left out and its reason stands in `Entries.faults`.
 """
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from emu.cfi.reading import ADDRESS_MASK, OMIT, WORD, EhFrame, Pointer, sleb, uleb
 from emu.errors import CfiError
@@ -45,8 +46,7 @@ class Cie:
     """How its functions store the address of their language-specific data (DW_EH_PE_*)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Fde:
+class Fde(NamedTuple):
     """One function's entry."""
 
     offset: int

@@ -6,12 +6,14 @@ repeat with every slot: that becomes one for each stretch of it.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from arch.descriptor import Arch
 from arch.row import Row
 from emu.cfi.entries import Fde, read_entries
 from emu.cfi.reading import EhFrame
-from emu.cfi.rules import Span, State, initial_state, run
+from emu.cfi.rules import State
+from emu.cfi.states import Span, initial_state, run
 from emu.cfi.translate import Repeated, Translation, Translator
 from emu.tables import FunctionRows, NoRow
 from emu.verdict import Verdict
@@ -29,8 +31,7 @@ class Reading:
     """One line for each entry that is left out because it has no readable range."""
 
 
-@dataclass(frozen=True, slots=True)
-class Described:
+class Described(NamedTuple):
     """One FDE, and the functions with rows that it stands for."""
 
     fde: Fde
@@ -75,39 +76,61 @@ def describe(
     translator = Translator(arch)
     initial: dict[int, State | NoRow] = {}
     described: list[Described] = []
+    # Half of all functions have the same few instructions as another one.
+    known: dict[tuple[int, bytes], tuple[int, Described]] = {}
     keep_zero = frame.relocatable or code_at_zero
     for fde in entries.functions:
         if not fde.size or not (fde.location.value or keep_zero):
             continue
         cie = fde.cie
+        key = cie.offset, frame.data[fde.start : fde.end]
+        last, like = known.get(key, (fde.size, None))
+        if like is not None and last < fde.size:
+            described.append(_alike(fde, like))
+            continue
         if cie.offset not in initial:
             initial[cie.offset] = initial_state(frame, cie, arch, others)
-        states = _states(frame, fde, initial[cie.offset], arch, others)
-        spans = _translated(fde, states, translator)
+        states, last = _states(frame, fde, initial[cie.offset], arch, others)
+        spans, anywhere = _translated(fde, states, translator)
         kept = tuple(states) if others else ()
         described.append(Described(fde, tuple(_functions(fde, spans)), kept))
+        if last >= 0 and anywhere:
+            known[key] = last, described[-1]
     return described, tuple(entries.faults)
+
+
+def _alike(fde: Fde, like: Described) -> Described:
+    """A function whose instructions say the same as those of another one of its CIE."""
+    [rows] = like.functions
+    where = fde.location
+    function = FunctionRows(where.value, fde.size, rows.starts, rows.rows, 0, where.section)
+    return Described(fde, (function,), like.states)
 
 
 def _states(
     frame: EhFrame, fde: Fde, initial: State | NoRow, arch: Arch, others: tuple[int, ...]
-) -> list[Span]:
-    """The states of one FDE, or the reason why nothing of it can be followed."""
+) -> tuple[list[Span], int]:
+    """As `run` of one FDE, or the reason why nothing of it can be followed."""
     if fde.cie.refusal:
-        return [(0, NoRow(Verdict.REFUSED, fde.cie.refusal))]
+        return [(0, NoRow(Verdict.REFUSED, fde.cie.refusal))], -1
     if fde.cie.return_column != arch.ra:
         reason = f"the return address is in column {fde.cie.return_column}"
-        return [(0, NoRow(Verdict.REFUSED, reason))]
+        return [(0, NoRow(Verdict.REFUSED, reason))], -1
     if isinstance(initial, NoRow):
-        return [(0, initial)]
+        return [(0, initial)], -1
     return run(frame, fde, initial, arch, others)
 
 
 def _translated(
     fde: Fde, states: list[Span], translator: Translator
-) -> list[tuple[int, Translation]]:
-    """The different rows of one FDE; `states` then has the reason where there is none."""
+) -> tuple[list[tuple[int, Translation]], bool]:
+    """The different rows of one FDE; `states` then has the reason where there is none.
+
+    Returns:
+        The rows; and whether the states are these rows at any address: none repeats.
+    """
     spans: list[tuple[int, Translation]] = []
+    anywhere = True
     signal = fde.cie.signal
     last: Translation | None = None
     for index, (offset, state) in enumerate(states):
@@ -115,15 +138,17 @@ def _translated(
         if isinstance(state, NoRow):
             row = state
         else:
-            row = translator.translate(state._replace(others=()) if state.others else state, signal)
-            if isinstance(row, Repeated) and (fde.location.value + offset) % row.size:
-                row = _INSIDE
+            row = translator.translate(state, signal)
+            if isinstance(row, Repeated):
+                anywhere = False
+                if (fde.location.value + offset) % row.size:
+                    row = _INSIDE
             if isinstance(row, NoRow):
                 states[index] = offset, row
         if row is not last:
             spans.append((offset, row))
             last = row
-    return spans
+    return spans, anywhere
 
 
 def _functions(fde: Fde, spans: list[tuple[int, Translation]]) -> Iterator[FunctionRows]:

@@ -8,6 +8,7 @@ read never looks at bytes of the next entry.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from arch.descriptor import ByteOrder
 from emu.errors import CfiError
@@ -75,8 +76,7 @@ class Target:
     offset: int
 
 
-@dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(NamedTuple):
     """An address as read."""
 
     value: int

@@ -11,15 +11,15 @@ from enum import IntEnum
 from typing import NamedTuple, TypeAlias
 
 from arch.descriptor import Arch
-from emu.cfi.entries import Cie, Fde
-from emu.cfi.instructions import Instruction, Op, decode
-from emu.cfi.reading import EhFrame
+from emu.cfi.entries import Cie
+from emu.cfi.instructions import Instruction, Op
 from emu.errors import CfiError
-from emu.tables import NoRow
-from emu.verdict import Verdict
 
 RA_SIGN_STATE = 34
 """DWARF number of the pseudo register, on machines with pointer authentication."""
+
+
+_LIMIT = 1 << 63
 
 
 class RuleIs(IntEnum):
@@ -32,6 +32,12 @@ class RuleIs(IntEnum):
     REGISTER = 4
     EXPRESSION = 5
     VAL_EXPRESSION = 6
+
+    # States are looked up by their rules; an enumeration's own hash is a function in Python.
+    __hash__ = int.__hash__
+
+
+_UNDEFINED, _AT_CFA = RuleIs.UNDEFINED, RuleIs.OFFSET
 
 
 class Rule(NamedTuple):
@@ -76,21 +82,12 @@ class State(NamedTuple):
     @property
     def outermost(self) -> bool:
         """The return address is undefined: the stack ends (DWARF 5 section 6.4.4)."""
-        return self.ra is not None and self.ra.kind is RuleIs.UNDEFINED
+        return self.ra is not None and self.ra.kind is _UNDEFINED
 
 
-Span: TypeAlias = tuple[int, State | NoRow]
-"""Offset in the function, and what holds from there to the next span."""
-
-LOCATIONS = {
-    Op.ADVANCE_LOC,
-    Op.ADVANCE_LOC1,
-    Op.ADVANCE_LOC2,
-    Op.ADVANCE_LOC4,
-    Op.ADVANCE_LOC8,
-    Op.SET_LOC,
-}
-"""What moves the location."""
+# Most is one of these, and names of an enumeration are functions in Python.
+_DEF_CFA_OFFSET, _OFFSET, _RESTORE = Op.DEF_CFA_OFFSET, Op.OFFSET, Op.RESTORE
+_REMEMBER_STATE, _RESTORE_STATE = Op.REMEMBER_STATE, Op.RESTORE_STATE
 
 
 class Machine:
@@ -112,6 +109,8 @@ class Machine:
         self._initial: dict[int, Rule | None] | None = None
         self._initial_signed = False
         self._remembered: list[State] = []
+        self._listed: tuple[tuple[int, Rule], ...] | None = None
+        """Rules of `others`, as a state has them; None: one has changed."""
         self._set_state(initial or State())
         if initial is not None:
             self._initial = dict(self._rules)
@@ -122,10 +121,11 @@ class Machine:
         """The rules that hold now."""
         rules, arch = self._rules, self._arch
         ra, fp, sp = rules[arch.ra], rules[arch.fp], rules[arch.sp]
-        if not self._others:
-            return State(self._cfa, ra, fp, sp, self._signed, self._refusal)
-        others = [(n, rule) for n in self._others if (rule := rules[n]) is not None]
-        return State(self._cfa, ra, fp, sp, self._signed, self._refusal, tuple(others))
+        others = self._listed
+        if others is None:
+            found = [(n, rule) for n in self._others if (rule := rules[n]) is not None]
+            others = self._listed = tuple(found)
+        return State(self._cfa, ra, fp, sp, self._signed, self._refusal, others)
 
     def _set_state(self, state: State) -> None:
         arch = self._arch
@@ -133,6 +133,7 @@ class Machine:
         self._rules = {arch.ra: state.ra, arch.fp: state.fp, arch.sp: state.sp}
         if self._others:
             self._rules |= dict.fromkeys(self._others) | dict(state.others)
+        self._listed = state.others
 
     def execute(self, instruction: Instruction) -> None:
         """Apply an instruction that does not move the location.
@@ -140,23 +141,33 @@ class Machine:
         Raises:
             CfiError: not allowed in this state.
         """
+        op, first, second, _ = instruction
+        if op is _DEF_CFA_OFFSET:
+            self._set_cfa(self._current(op).register, first)
+        elif op is _OFFSET:
+            self._set_rule(first, _AT_CFA, second * self._factor)
+        elif op is _RESTORE:
+            self._restore(first)
+        elif op is _REMEMBER_STATE:
+            self._remembered.append(self.state)
+        elif op is _RESTORE_STATE:
+            if not self._remembered:
+                raise CfiError("a state is restored that was never remembered")
+            self._set_state(self._remembered.pop())
+        else:
+            self._execute(instruction)
+
+    def _execute(self, instruction: Instruction) -> None:
+        """As `execute`, of the less frequent ones."""
         op, first, second, block = instruction
         factor = self._factor
-        match op:  # the frequent ones first
-            case Op.DEF_CFA_OFFSET:
-                self._set_cfa(self._current(op).register, first)
-            case Op.OFFSET | Op.OFFSET_EXTENDED | Op.OFFSET_EXTENDED_SF:
+        match op:
+            case Op.OFFSET_EXTENDED | Op.OFFSET_EXTENDED_SF:
                 self._set_rule(first, RuleIs.OFFSET, second * factor)
-            case Op.RESTORE | Op.RESTORE_EXTENDED:
+            case Op.RESTORE_EXTENDED:
                 self._restore(first)
             case Op.DEF_CFA:
                 self._set_cfa(first, second)
-            case Op.REMEMBER_STATE:
-                self._remembered.append(self.state)
-            case Op.RESTORE_STATE:
-                if not self._remembered:
-                    raise CfiError("a state is restored that was never remembered")
-                self._set_state(self._remembered.pop())
             case Op.DEF_CFA_REGISTER:
                 self._set_cfa(first, self._current(op).offset)
             case Op.DEF_CFA_SF:
@@ -204,6 +215,7 @@ class Machine:
             if register not in self._others:
                 _check_offset(value)
             self._rules[register] = Rule(kind, value, expression)
+            self._listed = None
         elif register == RA_SIGN_STATE and self._arch.sframe.pauth:
             self._refusal = "the signature state has a rule of its own"
 
@@ -212,6 +224,7 @@ class Machine:
             raise CfiError("a rule is restored inside the CIE that would define it")
         if register in self._rules:
             self._rules[register] = self._initial[register]
+            self._listed = None
         elif register == RA_SIGN_STATE and self._arch.sframe.pauth:
             self._signed = self._initial_signed
 
@@ -226,59 +239,5 @@ class Machine:
 
 
 def _check_offset(value: int) -> None:
-    if not -(1 << 63) <= value < 1 << 63:
+    if not -_LIMIT <= value < _LIMIT:
         raise CfiError("an offset exceeds 64 bits")
-
-
-def initial_state(
-    frame: EhFrame, cie: Cie, arch: Arch, others: tuple[int, ...] = ()
-) -> State | NoRow:
-    """The state that the CIE's initial instructions make, or CORRUPT with the reason."""
-    machine = Machine(arch, cie, None, others)
-    try:
-        for instruction in decode(frame, cie.start, cie.end, cie.encoding):
-            machine.execute(instruction)
-    except CfiError as error:
-        return NoRow(Verdict.CORRUPT, f"CIE at {cie.offset:#x}: {error}")
-    return machine.state
-
-
-def run(
-    frame: EhFrame, fde: Fde, initial: State, arch: Arch, others: tuple[int, ...] = ()
-) -> list[Span]:
-    """The states of a function by ascending offset, the first at 0.
-
-    Only the last state at an offset is kept. Where an instruction cannot be followed, the
-    states before its location stand and CORRUPT holds from there on. Instructions for
-    places behind the end of the function are not read.
-    """
-    spans: list[Span] = []
-    machine = Machine(arch, fde.cie, initial, others)
-    offset, changed = 0, True
-    try:
-        for instruction in decode(frame, fde.start, fde.end, fde.cie.encoding):
-            op = instruction.op
-            if op not in LOCATIONS:
-                machine.execute(instruction)
-                changed = True
-                continue
-            if op is Op.SET_LOC:
-                if instruction.second != fde.location.section:
-                    raise CfiError("the location moves to another section")
-                move = instruction.first - fde.location.value - offset
-            else:
-                move = instruction.first * fde.cie.code_factor
-            if move < 0:
-                raise CfiError("the location moves backwards")
-            if move:
-                if changed:
-                    spans.append((offset, machine.state))
-                    changed = False
-                offset += move
-                if offset >= fde.size:
-                    return spans
-        if changed:
-            spans.append((offset, machine.state))
-    except CfiError as error:
-        spans.append((offset, NoRow(Verdict.CORRUPT, f"FDE at {fde.offset:#x}: {error}")))
-    return spans

@@ -11,7 +11,9 @@ row there are no rules.
 """
 
 import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from arch.descriptor import Arch
 from arch.row import RegRule, RuleKind
@@ -19,7 +21,8 @@ from emu.cfi.entries import Fde, read_lsda
 from emu.cfi.functions import Described, Reading, describe, in_order
 from emu.cfi.instructions import Op, decode
 from emu.cfi.reading import EhFrame, Pointer
-from emu.cfi.rules import LOCATIONS, Rule, State
+from emu.cfi.rules import Rule, State
+from emu.cfi.states import LOCATIONS, Span
 from emu.cfi.table import arch_of, as_table, code_at_zero, read_frame
 from emu.cfi.translate import Translator
 from emu.errors import CfiError
@@ -101,8 +104,14 @@ def read_rows(
     return in_order(described, faults), tuple(saved)
 
 
+_Stretches: TypeAlias = tuple[tuple[int, ...], tuple[tuple[SavedRule, ...], ...]]
+
+
 class _Reader:
-    """Turns states into rules, each different combination once."""
+    """Turns states into rules, each different combination once.
+
+    The functions that it is asked for must all stay until the last one.
+    """
 
     def __init__(self, frame: EhFrame, arch: Arch) -> None:
         self._frame = frame
@@ -111,23 +120,33 @@ class _Reader:
         self._known: dict[
             tuple[tuple[tuple[int, Rule], ...], Rule | None], tuple[SavedRule, ...]
         ] = {}
+        self._stretches: dict[int, _Stretches] = {}
         self._equal: dict[tuple[SavedRule, ...], tuple[SavedRule, ...]] = {}
 
     def rows(self, described: Described) -> SavedRows:
         """The rules of one FDE."""
         fde = described.fde
+        # Functions that are alike have one object here.
+        known = self._stretches.get(id(described.states))
+        if known is None:
+            known = self._stretches[id(described.states)] = self._turned(described.states)
+        starts, rules = known
+        lsda, fault = self._lsda(fde)
+        return SavedRows(
+            fde.location.value, fde.size, fde.location.section, lsda, fde.cie.signal,
+            starts, rules, fault, self._arguments(fde) if lsda else (),
+        )  # fmt: skip
+
+    def _turned(self, states: Sequence[Span]) -> _Stretches:
+        """Where rules change, and to which."""
         starts: list[int] = []
         rules: list[tuple[SavedRule, ...]] = []
-        for offset, state in described.states:
+        for offset, state in states:
             found = self._rules(state)
             if not rules or found is not rules[-1]:
                 starts.append(offset)
                 rules.append(found)
-        lsda, fault = self._lsda(fde)
-        return SavedRows(
-            fde.location.value, fde.size, fde.location.section, lsda, fde.cie.signal,
-            tuple(starts), tuple(rules), fault, self._arguments(fde) if lsda else (),
-        )  # fmt: skip
+        return tuple(starts), tuple(rules)
 
     def _arguments(self, fde: Fde) -> tuple[tuple[int, int], ...]:
         """What the FDE says of pushed arguments; few do, so it is read once more for them."""

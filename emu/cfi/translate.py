@@ -16,6 +16,7 @@ from emu.tables import NoRow
 from emu.verdict import Verdict
 
 _OFFSET_LIMIT = 1 << 63
+_ROLES = State._fields.index("others")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +47,7 @@ class Translator:
         self._arch = arch
         self._readable = arch.saved_register if saved else arch.register
         self._pc = None if arch.ra_in_register else arch.ra
-        self._known: dict[tuple[State, bool], Translation] = {}
+        self._known: dict[tuple[tuple[object, ...], bool], Translation] = {}
         self._rows: dict[Translation, Translation] = {}
 
     def translate(self, state: State, signal: bool) -> Translation:
@@ -54,7 +55,8 @@ class Translator:
 
         Equal ones are one object.
         """
-        key = (state, signal)
+        # Other registers change no row.
+        key = (state[:_ROLES], signal)
         row = self._known.get(key)
         if row is None:
             try:

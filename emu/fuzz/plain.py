@@ -2,7 +2,7 @@
 
 import types
 import typing
-from dataclasses import fields, is_dataclass
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
@@ -16,12 +16,14 @@ def from_plain(kind: type[T], value: object) -> T:
     """An instance of a dataclass whose fields are values, tuples, dictionaries and dataclasses.
 
     Raises:
-        NotPlainError: a field is missing.
+        NotPlainError: a field without a default is missing.
     """
     hints = typing.get_type_hints(kind)
-    names = [each.name for each in fields(cast(Any, kind))]
-    if not isinstance(value, dict) or not value.keys() >= set(names):
+    known = fields(cast(Any, kind))
+    needed = {each.name for each in known if each.default is each.default_factory is MISSING}
+    if not isinstance(value, dict) or not value.keys() >= needed:
         raise NotPlainError(f"no {kind.__name__} as it should be")
+    names = [each.name for each in known if each.name in value]
     return kind(**{name: _value(hints[name], value[name]) for name in names})
 
 

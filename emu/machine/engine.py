@@ -25,10 +25,15 @@ from emu.memory import EXECUTE, FAULT_ACCESS, FAULT_ADDRESS, PAGE, READ, Memory
 unicorn: Any = _unicorn
 _LIBRARY: Any = _binding.uclib
 _WRITE_FLAG = 1 << 30
+_FLUSH_TLB = ctypes.c_int(unicorn.UC_CTL_TLB_FLUSH | _WRITE_FLAG)
 _MASK = (1 << 64) - 1
 _INTERRUPT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_uint32, ctypes.c_void_p)
 _SYSCALL = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
 _ENTRY_BELOW = 1 << 40
+_EVERYWHERE, _NOWHERE = (1, 0), (_MASK, _MASK)
+"""First and last address for which a hook is called; no instruction begins at the last of all."""
+_ABOVE_BUFFER = (1 << 40, _MASK)
+"""Places in the buffer are looked up among these, too: a hook there would make stores slow."""
 _END = 0
 """Where the emulator stops by itself: a jump to nowhere, reported as the fault it is."""
 _CODE_BUFFER = 32 << 20
@@ -58,6 +63,9 @@ class EngineStop:
     number: int = 0
 
 
+_STOPPED = EngineStop(StopKind.STOPPED)
+
+
 class Engine:
     """A CPU of one machine in its user-mode boot state.
 
@@ -68,6 +76,7 @@ class Engine:
             name is a KeyError.
         pauth_keys: values for `arch.boot.pauth_keys`; None: pointer authentication off.
         fill: another compiled TLB-fill hook than that of emu.machine.paging, and its block.
+        code_buffer: bytes for translated code; when they are full, all of it is made anew.
     """
 
     def __init__(
@@ -77,6 +86,7 @@ class Engine:
         cpu: str = "",
         pauth_keys: tuple[int, ...] | None = None,
         fill: tuple[int, int] | None = None,
+        code_buffer: int = _CODE_BUFFER,
     ) -> None:
         self.arch = arch
         self.memory = memory
@@ -88,7 +98,7 @@ class Engine:
         # Order matters: model and page size are refused once the TLB mode is set.
         if cpu:
             self._uc.ctl_set_cpu_model(boot.cpu_models[cpu])
-        self._uc.ctl_set_tcg_buffer_size(_CODE_BUFFER)
+        self._uc.ctl_set_tcg_buffer_size(code_buffer)
         if arch.boot.emulator_page_size:
             self._uc.ctl_set_page_size(arch.boot.emulator_page_size)
         self._uc.ctl_set_tlb_mode(unicorn.UC_TLB_VIRTUAL)
@@ -161,9 +171,23 @@ class Engine:
 
     # ---- hooks
 
-    def hook_code(self, function: int, user: int) -> None:
-        """Call native code before each instruction: void (engine, pc, size, user)."""
+    def hook_code(self, function: int, user: int, seldom: bool = False) -> None:
+        """Call native code before each instruction: void (engine, pc, size, user).
+
+        Args:
+            function, user: what to call, and the last argument.
+            seldom: most instructions are executed once or twice.
+        """
         self._hook(unicorn.UC_HOOK_CODE, function, user)
+        if seldom:
+            # The call of a hook that is the only one is written into the code, with a description
+            # of it that is made anew, and never freed, for each instruction that is translated.
+            self._hook(unicorn.UC_HOOK_CODE, function, user, bounds=_NOWHERE)
+            # After each translation the emulator looks through its whole TLB for what may write
+            # to the page, which our fills never let stand beside the code, but not where hooks
+            # of memory are. Nobody calls this one: the buffer has all permissions.
+            stop = self.function("uc_emu_stop")
+            self._hook(unicorn.UC_HOOK_MEM_FETCH_PROT, stop, 0, bounds=_ABOVE_BUFFER)
 
     def hook_code_python(self, callback: Callable[[int, int], None]) -> None:
         """Call Python before each instruction with (pc, size). Slow; the benchmark's peer."""
@@ -205,7 +229,7 @@ class Engine:
             return EngineStop(StopKind.INTERRUPT, number=self._interrupt)
         if self.pc == _END:
             return EngineStop(StopKind.MEMORY, address=_END, access="fetch")
-        return EngineStop(StopKind.STOPPED)
+        return _STOPPED
 
     def stop(self) -> None:
         """Come back from `run` as soon as possible; for use in callbacks."""
@@ -213,7 +237,8 @@ class Engine:
 
     def flush_tlb(self) -> None:
         """Forget all cached translations; needed after every change of the page table."""
-        self._call("uc_ctl", ctypes.c_int(unicorn.UC_CTL_TLB_FLUSH | _WRITE_FLAG))
+        if _LIBRARY.uc_ctl(self._uc._uch, _FLUSH_TLB):
+            raise EmulationError("the emulator refused to flush its TLB")
 
     def forget_code(self, start: int, end: int) -> None:
         """Drop translated code of a range: host writes to code are not noticed otherwise."""
@@ -319,7 +344,14 @@ class Engine:
         function = ctypes.c_void_p.from_buffer(callback).value or 0
         self._hook(kind, function, 0, *arguments)
 
-    def _hook(self, kind: int, function: int, user: int, *arguments: object) -> None:
+    def _hook(
+        self,
+        kind: int,
+        function: int,
+        user: int,
+        *arguments: object,
+        bounds: tuple[int, int] = _EVERYWHERE,
+    ) -> None:
         handle = ctypes.c_size_t()
         self._call(
             "uc_hook_add",
@@ -327,8 +359,8 @@ class Engine:
             ctypes.c_int(kind),
             ctypes.c_void_p(function),
             ctypes.c_void_p(user),
-            ctypes.c_uint64(1),
-            ctypes.c_uint64(0),
+            ctypes.c_uint64(bounds[0]),
+            ctypes.c_uint64(bounds[1]),
             *arguments,
         )
 

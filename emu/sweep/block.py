@@ -18,6 +18,11 @@ _ITEMS_BYTES = 64 << 20
 _NODES = 1 << 16
 _MOST_DECISIONS = 64
 """Of one path that are told."""
+_BEGIN = np.array([
+    w.TOP, w.HISTORY, w.NODE, w.NODE_COUNT, w.CANDIDATE, w.RECENT_COUNT, w.FREE_LEFT, w.MODE,
+    w.NEW_BLOCK, w.ITEMS, w.HISTORY_NEXT,
+])  # fmt: skip
+"""Words that are the same at the entry of each function."""
 
 
 class Block:
@@ -39,10 +44,14 @@ class Block:
         self._item_memory, self._items = lazy_bytes(_ITEMS_BYTES)
         self._history_memory, self._history = lazy_bytes(_ITEMS_BYTES)
         self._event_memory, self._events = lazy_bytes(s.EVENT_BYTES * s.EVENT_CAPACITY_DEFAULT)
+        self._heads: npt.NDArray[np.int32] = np.zeros(s.HEAD_COUNT, np.int32)
         self._nodes: npt.NDArray[np.int64] = np.zeros((_NODES, 2), np.int64)
         values = room.entry_registers()
         self._shadow = ShadowStacks(room.arch, room.entry_sp, room.stack_high, w.SITE_BYTES)
         self._shadow.push(RETURN_ADDRESS, room.cfa, values[room.arch.fp])
+        self._begin = np.array(
+            [*[0] * 7, w.CLEAN, 1, self._items.ctypes.data, self._history.ctypes.data], np.int64
+        )
         self._fill_check(room)
         self._fill_sweep(room, sites, values)
         self.words[w.PADS] = self._array(pads, np.int64)
@@ -53,17 +62,16 @@ class Block:
             self.words[w.FAULT_SETS] = mutants.sets.ctypes.data
             self.words[w.OUTCOMES] = mutants.outcomes.ctypes.data
 
+    def forget(self) -> None:
+        """No path has been wrong so far."""
+        self.states[:] = 0
+        self._events[: s.EVENT_BYTES * (int(self.words[s.EVENT_COUNT]) + 1)] = 0
+        self._heads[:] = 0
+        self.words[s.EVENT_COUNT] = 0
+
     def clear(self, called: bool) -> None:
         """Begin with another function; `called`: there is a frame above it."""
-        words = self.words
-        words[w.ITEMS] = self._items.ctypes.data
-        words[w.HISTORY_NEXT] = self._history.ctypes.data
-        for word in (
-            w.TOP, w.HISTORY, w.NODE, w.NODE_COUNT, w.CANDIDATE, w.RECENT_COUNT, w.FREE_LEFT,
-        ):  # fmt: skip
-            words[word] = 0
-        words[w.MODE] = w.CLEAN
-        words[w.NEW_BLOCK] = 1
+        self.words[_BEGIN] = self._begin
         self._shadow.words[shadow.DEPTH] = called
 
     def make_room(self, candidate: int) -> None:
@@ -116,7 +124,7 @@ class Block:
             (s.REGISTER_PLACES, self._array(places, np.int64)),
             (s.REGISTER_NUMBERS, self._array(numbers, np.int64)),
             (s.EVENTS, self._events.ctypes.data), (s.EVENT_CAPACITY, s.EVENT_CAPACITY_DEFAULT),
-            (s.HEADS, self._zeros(s.HEAD_COUNT, np.int32)),
+            (s.HEADS, self._heads.ctypes.data),
             (s.RESULT, self._zeros(RESULT_WORDS, np.int64)), (s.SIGNS, room.signs),
         ):  # fmt: skip
             self.words[word] = value

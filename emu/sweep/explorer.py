@@ -68,7 +68,7 @@ class Explorer:
         self.indirect = IndirectJumps(self, sites.operands)
         self.stores = WildStores(self, sites.operands)
         self.entrance = Entrance(self)
-        self.engine.hook_code(sweep_hook.address or 0, self.words.ctypes.data)
+        self.engine.hook_code(sweep_hook.address or 0, self.words.ctypes.data, seldom=True)
 
     def explore(self, pc: int, tag: int, how: Entry) -> None:
         """Follow every way from an address.
@@ -99,6 +99,13 @@ class Explorer:
         self._root = pc
         self._new = 0
         self._run(pc)
+
+    def forget(self) -> None:
+        """What is found from here on is told by itself."""
+        self.candidates, self.faults, self.cut = [], {}, {}
+        self._block.forget()
+        self.indirect = IndirectJumps(self, self.sites.operands)
+        self.stores = WildStores(self, self.sites.operands)
 
     def close(self) -> None:
         """Let go of the parts, which refer to this object: no cycle keeps its memory."""

@@ -64,7 +64,7 @@ class IndirectJumps:
         blocks = self._replay.blocks(pc)
         try:
             found = self._load(blocks)
-            if found is None or not self._table(pc, blocks[: found[0] + 1], *found[1:]):
+            if found is None or not self._table(pc, blocks, *found):
                 bring_back(explorer.block, self._here)
                 self._plain(pc, "no table" if found is None else "no constant table")
         finally:
@@ -72,17 +72,12 @@ class IndirectJumps:
 
     # ---- the way to the jump
 
-    def _code(self, address: int) -> bytes:
-        sites = self._explorer.sites
-        place = sites.position(address)
-        assert place is not None
-        return self._explorer.room.memory.read(address, sites.sizes[place[0]][place[1]])
-
     def _load(self, blocks: list[Stretch]) -> tuple[int, int, MemoryOperand] | None:
         """(number of its block, address, operand) of the last load with base and index."""
+        sites = self._explorer.sites
         for number, block in enumerate(blocks):
             for address in reversed(block.instructions):
-                operand = self._operands.table_load(self._code(address), address)
+                operand = self._operands.table_load(sites.code(address), address)
                 if operand is not None:
                     return number, address, operand
         return None
@@ -95,16 +90,24 @@ class IndirectJumps:
             if number and (last is None or last["kind"] != Flow.BRANCH):
                 continue
             for address in reversed(block.instructions):
-                bound = self._operands.bound(self._code(address), address)
+                bound = self._operands.bound(sites.code(address), address)
                 if bound is not None:
                     return bound if bound <= _LONGEST_TABLE else None
         return None
 
     # ---- tables
 
-    def _table(self, pc: int, way: list[Stretch], at: int, operand: MemoryOperand) -> bool:
-        """Follow the jump for each entry; False: it reads no constant table."""
-        explorer = self._explorer
+    def _table(
+        self, pc: int, blocks: list[Stretch], number: int, at: int, operand: MemoryOperand
+    ) -> bool:
+        """Follow the jump for each entry; False: it reads no constant table.
+
+        Args:
+            pc: of the jump.
+            blocks: its own and those before it.
+            number, at, operand: as `_load` found them.
+        """
+        explorer, way = self._explorer, blocks[: number + 1]
         block, at_load = explorer.block, self._at_load
         bring_back(block, way[-1].item)
         if at != way[-1].start and not self._replay.run(way[-1].start, at):
@@ -121,7 +124,7 @@ class IndirectJumps:
         if not placed.readable_constant(start) or (base is None and operand.step > 1):
             return False
         self._tables.add(start)
-        bound = self._bound(self._replay.blocks(pc))
+        bound = self._bound(blocks)
         wrong = 0
         targets: set[int] = set()
         judged: dict[int | None, tuple[bool, bool]] = {None: (False, False)}

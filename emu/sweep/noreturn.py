@@ -144,7 +144,7 @@ def _graph(
     code: Sequence[Instructions], bounds: WordArray, known: WordArray, aliases: Mapping[int, int]
 ) -> _Graph:
     """Number the instructions and link them."""
-    offsets = [np.flatnonzero(span.sizes) for span in code]
+    offsets = [span.places() for span in code]
     firsts = np.cumsum([0, *map(len, offsets)])
     kinds = np.concatenate([s.kinds[o] for s, o in zip(code, offsets, strict=True)])
     sizes = np.concatenate([s.sizes[o] for s, o in zip(code, offsets, strict=True)])
@@ -153,21 +153,26 @@ def _graph(
         [s.start + (o.astype(np.int64) << s.shift) for s, o in zip(code, offsets, strict=True)]
     )
     ends = addresses + sizes
-    behind = np.full(len(kinds), -1, np.int32)
-    into = np.full(len(kinds), -1, np.int32)
+    # Behind most instructions stands the next one; the others are looked up, and targets.
+    behind = np.arange(1, len(kinds) + 1, dtype=np.int32)
+    apart = np.append(np.flatnonzero(addresses[1:] != ends[:-1]), len(kinds) - 1)
+    named = np.flatnonzero(targets >= SOME_REGISTER)
+    follows, leads = (np.full(len(some), -1, np.int32) for some in (apart, named))
     entry = np.full(len(kinds), -1, np.int32)
     for span, offset, first in zip(code, offsets, firsts, strict=False):
         number = np.full(len(span.sizes), -1, np.int32)
         number[offset] = np.arange(first, first + len(offset))
-        _number_of(number, span, ends, behind)
-        _number_of(number, span, targets, into)
+        _number_of(number, span, ends[apart], follows)
+        _number_of(number, span, targets[named], leads)
         begin = np.full(len(bounds), -1, np.int32)
         _number_of(number, span, bounds[:, 0], begin)
         entry[begin[begin >= 0]] = np.flatnonzero(begin >= 0)
-    # Registers and words in memory are no instructions, registers no places either.
+    behind[apart] = follows
+    into = np.full(len(kinds), -1, np.int32)
+    into[named] = leads
+    # Words in memory are no instructions, and registers no places either.
     calls_indirect = kinds == _CALL_INDIRECT
-    into[calls_indirect | (kinds == _JUMP_INDIRECT) | (targets < SOME_REGISTER)] = -1
-    named = np.flatnonzero(targets >= SOME_REGISTER)
+    into[calls_indirect | (kinds == _JUMP_INDIRECT)] = -1
     called = targets[named[(calls_indirect | (kinds == _CALL))[named]]]
     places = np.unique(np.concatenate([bounds[:, 0], called, known]))
     place = np.full(len(kinds), -1, np.int32)

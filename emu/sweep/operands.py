@@ -25,9 +25,9 @@ class MemoryOperand:
 
 
 @functools.cache
-def _engine(machine: int, mode: int) -> Any:
+def _engine(machine: int, mode: int, detail: bool) -> Any:
     engine = capstone.Cs(machine, mode)
-    engine.detail = True
+    engine.detail = detail
     return engine
 
 
@@ -40,9 +40,12 @@ class Operands:
 
     def __init__(self, arch: Arch) -> None:
         self._arch = arch
-        self._engine = _engine(*arch.disassembler)
-        self._loads: dict[tuple[int, bytes], MemoryOperand | None] = {}
+        self._engine = _engine(*arch.disassembler, True)
+        self._names = _engine(*arch.disassembler, False)
+        # A place with an index does not depend on where its instruction stands.
+        self._loads: dict[bytes, MemoryOperand | None] = {}
         self._bounds: dict[tuple[int, bytes], int | None] = {}
+        self._named: dict[bytes, str] = {}
         names = {register.name: register.dwarf for register in arch.registers}
         self._numbers = names | {
             alias: names[name] for alias, name in arch.jump_tables.aliases.items()
@@ -50,17 +53,16 @@ class Operands:
 
     def table_load(self, code: bytes, address: int) -> MemoryOperand | None:
         """The indexed place that an instruction loads an entry of a table from."""
-        key = address, code
-        if key not in self._loads:
-            self._loads[key] = self._table_load(code, address)
-        return self._loads[key]
+        if code not in self._loads:
+            self._loads[code] = self._table_load(code, address)
+        return self._loads[code]
 
     def _table_load(self, code: bytes, address: int) -> MemoryOperand | None:
-        found = self._decode(code, address)
-        facts = self._arch.jump_tables
         # Prefixes such as notrack are part of the mnemonic.
-        size = None if found is None else facts.loads.get(found.mnemonic.split()[-1])
-        if found is None or size is None:
+        facts = self._arch.jump_tables
+        size = facts.loads.get(self._name(code, address).rpartition(" ")[2])
+        found = None if size is None else self._decode(code, address)
+        if size is None or found is None:
             return None
         for operand in found.operands:
             if operand.type != capstone.CS_OP_MEM or not operand.mem.index:
@@ -88,12 +90,13 @@ class Operands:
         return self._bounds[key]
 
     def _bound(self, code: bytes, address: int) -> int | None:
+        facts = self._arch.jump_tables
+        name = self._name(code, address)
+        masks = name in facts.masks
+        if not masks and not name.startswith(facts.comparisons):
+            return None
         found = self._decode(code, address)
         if found is None:
-            return None
-        facts = self._arch.jump_tables
-        masks = found.mnemonic in facts.masks
-        if not masks and not found.mnemonic.startswith(facts.comparisons):
             return None
         for operand in found.operands[1:]:
             if operand.type == capstone.CS_OP_IMM:
@@ -114,6 +117,14 @@ class Operands:
             self._number(found, first.mem.base) not in frame
             or self._number(found, first.mem.index) is not None
         )
+
+    def _name(self, code: bytes, address: int) -> str:
+        """The mnemonic, which costs a fifth of the operands; empty: there is none."""
+        name = self._named.get(code)
+        if name is None:
+            found = next(self._names.disasm_lite(code, address, 1), None)
+            name = self._named[code] = "" if found is None else str(found[2])
+        return name
 
     def _decode(self, code: bytes, address: int) -> Any:
         return next(self._engine.disasm(code, address, 1), None)

@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from emu.elf.layout import SHN_UNDEF, STB_GLOBAL, STB_WEAK, STT_FUNC, STT_GNU_IFUNC
 from emu.errors import ImageError
@@ -16,12 +17,12 @@ from emu.sweep.linked import place_linked
 from emu.sweep.objects import place_object
 from emu.sweep.placement import CodeSpan
 from emu.symbols import FunctionNames
-from emu.tables import Table
+from emu.tables import FunctionRows, Table
 
 __all__ = ["CodeSpan", "Placed", "place_file"]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Placed:
     """A file in memory, relocated. Addresses without another word are runtime addresses."""
 
@@ -65,10 +66,13 @@ class Placed:
         or behind its end, where other code is now.
         """
         functions = tuple(
-            replace(function, start=self.runtime(function.section, function.start), section=-1)
+            FunctionRows(
+                self.runtime(function.section, function.start), function.size, function.starts,
+                function.rows, function.rep_size,
+            )
             for function in table.functions
             if self.image.kind != "rel" or self._holds(function.section, function.start)
-        )
+        )  # fmt: skip
         return replace(table, functions=functions)
 
     def link(self, runtime: int) -> int:
@@ -98,11 +102,15 @@ class Placed:
         start = None if place.start is None else place.start + offset
         return place.function, start, place.section
 
-    def functions(self) -> dict[str, int]:
+    def functions(self) -> Mapping[str, int]:
         """Address of each defined function, by its name with and without a symbol version.
 
         Of several with one name a global one counts before a weak one before a local one.
         """
+        return self._functions
+
+    @cached_property
+    def _functions(self) -> dict[str, int]:
         rank = {STB_GLOBAL: 0, STB_WEAK: 1}
         best: dict[str, tuple[int, int, int]] = {}
         for symbol in self.image.symbols:

@@ -19,6 +19,8 @@ _GUARD = 1 << 30
 """Bytes below the stack where nothing may be read: a runaway frame ends there."""
 _DIRTY_LIMIT = 1 << 16
 _MEMORY = 8 << 30
+_CODE_BUFFER = 4 << 20
+"""Bytes of translated code: hardly any is executed twice, so it is to stay in the cache."""
 
 RETURN_ADDRESS = 0xDEAD_BEE0
 """Where every function returns to: nothing is mapped there."""
@@ -42,6 +44,7 @@ class Room:
         self.arch = arch
         self.memory = Memory(_MEMORY)
         self._block: npt.NDArray[np.int64] = np.zeros(paging.WORDS, np.int64)
+        self._block_address = int(self._block.ctypes.data)
         self._dirty: npt.NDArray[np.int64] = np.zeros(_DIRTY_LIMIT, np.int64)
         self._block[paging.HEADER] = self.memory.header.ctypes.data
         keys = None
@@ -68,8 +71,10 @@ class Room:
         block[paging.DIRTY_LIMIT] = _DIRTY_LIMIT
         self.cfa = self.stack_low + STACK_SIZE // 2
         self.entry_sp = self.cfa - arch.entry_cfa_offset
-        fill = (paging.fill_anything.address or 0, block.ctypes.data)
-        self.engine = Engine(arch, memory, pauth_keys=self._keys, fill=fill)
+        fill = (paging.fill_anything.address or 0, self._block_address)
+        self.engine = Engine(
+            arch, memory, pauth_keys=self._keys, fill=fill, code_buffer=_CODE_BUFFER
+        )
         self.engine.hook_syscalls(self.engine.stop)
         self._signed = signatures(arch, self._keys, RETURN_ADDRESS, self.entry_sp)
         order = "<u8" if arch.byte_order == "little" else ">u8"
@@ -95,7 +100,7 @@ class Room:
 
     def vacate(self) -> None:
         """Leave memory as `furnish` has found it, and let go of the CPU."""
-        paging.restore_pages(self._block.ctypes.data)
+        paging.restore_pages(self._block_address)
         for low, size in self._own:
             self.memory.unmap(low, size)
         del self._entry
@@ -120,7 +125,7 @@ class Room:
 
     def reset(self) -> None:
         """Registers and memory as they are at every function's entry."""
-        if paging.restore_pages(self._block.ctypes.data):
+        if paging.restore_pages(self._block_address):
             self.engine.flush_tlb()
         self.engine.restore(self._entry)
 

@@ -72,10 +72,8 @@ class Rules:
 
     def at(self, addresses: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
         """The set that holds at each address; -1: none."""
-        if not len(self._starts):
-            return np.full(len(addresses), -1, np.int32)
-        found = np.searchsorted(self._starts, addresses, "right") - 1
-        return np.where(found >= 0, self._codes[found], -1).astype(np.int32)
+        # Where -1 stands for a number, the last element is meant.
+        return np.append(self._codes, np.int32(-1))[last_before(self._starts, addresses)]
 
 
 def row_keeps(table: RowTable) -> npt.NDArray[np.int64]:
@@ -95,3 +93,11 @@ def row_keeps(table: RowTable) -> npt.NDArray[np.int64]:
                 keeps[number] |= 1 << register
     return keeps
 
+
+def last_before(
+    starts: npt.NDArray[np.int64], addresses: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """Number of the last start at or below each address, or -1; both are ascending."""
+    firsts = np.searchsorted(addresses, starts)
+    counts = np.diff(firsts, prepend=0, append=len(addresses))
+    return np.repeat(np.arange(-1, len(starts)), counts)

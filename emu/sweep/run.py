@@ -45,7 +45,7 @@ class FaultyRun:
             self.arch, session.memory.read(low, high - low), start,
             [*rows.function_bounds, *_between(rows.function_bounds, start, end)],
         )  # fmt: skip
-        at = np.flatnonzero(code.sizes)
+        at = code.places()
         addresses = start + (at.astype(np.int64) << code.shift)
         faults: list[Fault] = []
         for function in planted.functions:

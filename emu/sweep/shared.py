@@ -16,14 +16,14 @@ def mark_shared(sites: Sites) -> None:
 
     Compilers merge the jumps of several tables: the loads stand in the blocks before.
     """
-    memory = sites.placed.memory
-    for records, addresses in zip(sites.records, sites.addresses, strict=True):
+    for span, (records, addresses) in enumerate(zip(sites.records, sites.addresses, strict=True)):
         kinds, functions = records["kind"], records["function"]
         jumps = np.flatnonzero(kinds == Flow.JUMP_INDIRECT)
         if not len(jumps):
             continue
         # Joined: only the instruction before leads there.
-        begins = np.isin(addresses, records["target"][np.isin(kinds, _DIRECT)])
+        begins = np.zeros(len(records), bool)
+        begins[sites.numbers(span, records["target"][np.isin(kinds, _DIRECT)])] = True
         straight = (kinds == Flow.PLAIN) | (kinds == Flow.SKIP)
         joined = straight[:-1] & (functions[:-1] == functions[1:])
         joined = np.concatenate([[False], joined]) & ~begins
@@ -32,6 +32,7 @@ def mark_shared(sites: Sites) -> None:
             while at - first < _LIMIT and joined[first]:
                 first -= 1
             block = slice(first, at + 1)
-            places = zip(addresses[block].tolist(), records["size"][block].tolist(), strict=True)
-            if not any(sites.operands.table_load(memory.read(pc, size), pc) for pc, size in places):
+            # The load is most often near the jump.
+            places = reversed(addresses[block].tolist())
+            if not any(sites.operands.table_load(sites.code(pc), pc) for pc in places):
                 records["flags"][block] |= w.REVISIT

@@ -2,8 +2,8 @@
 
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -18,9 +18,9 @@ from emu.sweep.mutants import Mutants
 from emu.sweep.operands import Operands
 from emu.sweep.place import CodeSpan, Placed
 from emu.sweep.plant import Fault, entry_row
-from emu.sweep.rules import Rules
+from emu.sweep.rules import Rules, last_before
 from emu.sweep.stubs import Stubs, is_stub_span
-from emu.unwind.lookup import RowTable, look_up_all, lookup
+from emu.unwind.lookup import RowTable, look_up_all
 
 _START = "_start"
 """What objects call the start of a program."""
@@ -28,8 +28,7 @@ _MARK = 4
 """Bytes of the mark that a place may carry to which indirect calls may go."""
 
 
-@dataclass(frozen=True, slots=True)
-class Function:
+class Function(NamedTuple):
     """A function of the table: runtime range, and the number of its first row."""
 
     start: int
@@ -61,15 +60,20 @@ class Sites:
         self.operands = Operands(arch)
         self.placed = placed
         bounds = [b for b in table.function_bounds if placed.span_at(b[0]) is not None]
-        self.functions = [Function(*bound, int(lookup(table.block, bound[0]))) for bound in bounds]
+        starts = np.array([start for start, _ in bounds], np.int64)
+        rows = self._rows_at(starts).tolist()
+        self.functions = [Function(*b, row) for b, row in zip(bounds, rows, strict=True)]
         self._named = frozenset(placed.functions().values())
-        self._starts = np.array([f.start for f in self.functions], np.int64)
+        self._starts = starts
         self._ends = np.array([f.end for f in self.functions], np.int64)
         self._start_list = self._starts.tolist()
         self._span_starts = [span.start for span in placed.spans]
+        self._codes: list[bytes] = []
         self.instructions = [self._decode(span, stubs.cuts(span)) for span in placed.spans]
         self._span_ends = [code.end for code in self.instructions]
-        self._bottoms = np.array([self._is_bottom(f) for f in self.functions], bool)
+        marked = self._rows_at(starts + _MARK).tolist()
+        pairs = zip(self.functions, marked, strict=True)
+        self._bottoms = np.array([self._is_bottom(f, row) for f, row in pairs], bool)
         wanted = entry_row(arch)
         self.entry_code = table.rows.index(wanted) if wanted in table.rows else -(1 << 30)
         self.rules = Rules(arch, saved)
@@ -100,6 +104,11 @@ class Sites:
         place = self.position(address)
         return None if place is None else self.records[place[0]][place[1]]
 
+    def flags(self, address: int) -> int | None:
+        """Those of the site that begins at a runtime address."""
+        place = self.position(address)
+        return None if place is None else int(self.records[place[0]]["flags"][place[1]])
+
     def span_at(self, address: int) -> int:
         """Number of the span that holds a runtime address; -1: none."""
         number = bisect_right(self._span_starts, address) - 1
@@ -116,6 +125,22 @@ class Sites:
         if place == 0 or offset & ((1 << item.shift) - 1):
             return None
         return number, place - 1
+
+    def numbers(self, span: int, addresses: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """Numbers of the sites of a span that begin at some of the addresses."""
+        item = self.instructions[span]
+        offsets = addresses - item.start
+        offsets = offsets[(offsets >= 0) & (offsets < len(item.sizes) << item.shift)]
+        offsets = offsets[offsets & ((1 << item.shift) - 1) == 0]
+        found: npt.NDArray[np.int64] = self._index[span][offsets >> item.shift].astype(np.int64)
+        return found[found > 0] - 1
+
+    def code(self, address: int) -> bytes:
+        """The bytes of the site that begins at a runtime address."""
+        place = self.position(address)
+        assert place is not None
+        offset = address - self._span_starts[place[0]]
+        return self._codes[place[0]][offset : offset + self.sizes[place[0]][place[1]]]
 
     def function_at(self, address: int) -> int:
         """Number of the function of the table that holds an address; -1: none."""
@@ -156,14 +181,20 @@ class Sites:
 
     # ---- inside
 
-    def _is_bottom(self, function: Function) -> bool:
+    def _rows_at(self, addresses: npt.NDArray[np.int64]) -> npt.NDArray[np.int32]:
+        """The row for each runtime address, as `lookup` says it."""
+        codes = np.zeros(len(addresses), np.int32)
+        look_up_all(self.table.block, addresses, codes)
+        return codes
+
+    def _is_bottom(self, function: Function, marked: int) -> bool:
         """Nothing has called it: its first row, or the one behind a mark, ends the stack.
 
         The table is believed where nothing speaks against it: a function with a name is called
         by somebody, unless it is where the program starts.
         """
         rows = self.table.rows
-        codes = (function.row, int(lookup(self.table.block, function.start + _MARK)))
+        codes = (function.row, marked)
         if function.start + _MARK >= function.end or not any(
             code >= 0 and rows[code].outermost for code in codes
         ):
@@ -193,6 +224,7 @@ class Sites:
         if at < end:
             between.append((at, end))
         code = self.placed.memory.read(start, end - start)
+        self._codes.append(code)
         return decode(self.arch, code, start, parts + between)
 
     def _mark_stubs(
@@ -207,7 +239,7 @@ class Sites:
         records["flags"][behind & ~entries] |= w.PADDING
 
     def _fill(self, number: int, start: int, end: int, found: Instructions) -> None:
-        places = np.flatnonzero(found.sizes)
+        places = found.places()
         addresses = start + (places.astype(np.int64) << found.shift)
         index = np.zeros(len(found.sizes) + 1, np.int32)
         index[places] = np.arange(1, len(places) + 1)
@@ -215,30 +247,25 @@ class Sites:
         records["target"] = found.targets[places]
         records["kind"] = found.kinds[places]
         records["size"] = found.sizes[places]
-        codes = np.zeros(len(places), np.int32)
-        look_up_all(self.table.block, addresses, codes)
+        codes = self._rows_at(addresses)
         records["row"] = codes
         records["saved"] = self.rules.at(addresses)
-        function = np.searchsorted(self._starts, addresses, "right") - 1
-        inside = function >= 0
-        inside[inside] = addresses[inside] < self._ends[function[inside]]
+        # Where -1 stands for a number, the last element is meant, which is of no function.
+        starts, ends = np.append(self._starts, -1), np.append(self._ends, -1)
+        function = last_before(self._starts, addresses)
+        inside = addresses < ends[function]
         records["function"] = np.where(inside, function, -1)
         flags = np.zeros(len(places), np.uint8)
-        begins = inside.copy()
-        begins[inside] = addresses[inside] == self._starts[function[inside]]
+        begins = inside & (addresses == starts[function])
         flags[begins] |= w.START
         plain = (codes == self.entry_code) & (records["saved"] <= 0)
         flags[begins & plain] |= w.ENTRY_ROW
-        ends = inside.copy()
-        ends[inside] = self._bottoms[function[inside]]
-        flags[ends] |= w.BOTTOM
-        flags[found.padding[places].astype(bool)] |= w.PADDING
+        flags[inside & np.append(self._bottoms, False)[function]] |= w.BOTTOM
+        flags[found.padding[places] != 0] |= w.PADDING
         indirect = inside & (records["kind"] == Flow.JUMP_INDIRECT)
-        wanted = np.zeros(len(self.functions), bool)
-        wanted[function[indirect]] = True
-        having = inside.copy()
-        having[inside] = wanted[function[inside]]
-        flags[having] |= w.INDIRECTS
+        having = np.zeros(len(starts), bool)
+        having[function[indirect]] = True
+        flags[inside & having[function]] |= w.INDIRECTS
         # What an instruction executes out of its place is an operand of it.
         operands = records["target"][(records["kind"] == Flow.SKIP) & (records["target"] >= start)]
         flags[np.isin(addresses, operands)] |= w.PADDING

@@ -5,6 +5,7 @@ import re
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import replace
 
 from arch.flow import Flow
@@ -115,12 +116,11 @@ class Sweep:
             if progress:
                 progress(done)
 
-        workers = Workers(self.room, self.sites, self.pads, self.options.jobs)
-        found = workers.explore(self.roots(), advance)
-        # Each step enters what no way from the entries before has led to.
-        found.add(workers.explore(self.unnamed_roots(found), advance))
-        alone = Workers(self.room, self.sites, self.pads, min(1, self.options.jobs))
-        found.add(alone.explore(self.part_roots(found), advance))
+        with closing(Workers(self.room, self.sites, self.pads, self.options.jobs)) as workers:
+            found = workers.explore(self.roots(), advance)
+            # Each step enters what no way from the entries before has led to.
+            found.add(workers.explore(self.unnamed_roots(found), advance))
+            found.add(workers.explore(self.part_roots(found), advance, alone=True))
         return found
 
     def roots(self) -> list[Root]:
@@ -130,10 +130,10 @@ class Sweep:
         for number, function in enumerate(self.sites.functions):
             if wanted is not None and number not in wanted:
                 continue
-            site = self.sites.at(function.start)
-            if site is None:
+            flags = self.sites.flags(function.start)
+            if flags is None:
                 continue
-            how = self._entry(function, int(site["flags"]))
+            how = self._entry(function, flags)
             if how is not None:
                 roots.append(Root(function.start, w.BY_ENTRY, how))
         known = {root.pc for root in roots}
@@ -185,13 +185,13 @@ class Sweep:
         The table is asked last: where its first row is wrong, that is to be found.
         """
         address = function.start
-        name = self.placed.function_at(address)[0] or ""
-        binding = self.arch.lazy_binding
-        row = self.sites.table.rows[function.row] if function.row >= 0 else None
         if address in self.called:
             return Entry.CALL
         if flags & w.BOTTOM:
             return Entry.BOTTOM
+        name = self.placed.function_at(address)[0] or ""
+        binding = self.arch.lazy_binding
+        row = self.sites.table.rows[function.row] if function.row >= 0 else None
         if binding is not None and name.startswith(binding.resolvers):
             return Entry.RESOLVER
         if row is not None and row.signal and self.arch.signal_frame is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import multiprocessing
 from collections import Counter
@@ -9,6 +10,8 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -33,8 +36,7 @@ _COUNTS = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Root:
+class Root(NamedTuple):
     """A place to enter at."""
 
     pc: int
@@ -82,6 +84,9 @@ def nothing(sites: Sites) -> Findings:
 class Workers:
     """Processes that enter functions; the answer does not depend on their number.
 
+    They stay until `close`: what is known by then is entered later, and a new process would have
+    to make its emulator first.
+
     Args:
         room: with the file in it, not yet furnished.
         sites, pads: of the file.
@@ -92,9 +97,18 @@ class Workers:
         self._room, self._sites, self._pads, self._jobs = room, sites, pads, jobs
         # Where each process is, for whoever finds it dead.
         self._places = np.frombuffer(mmap.mmap(-1, mmap.PAGESIZE), np.int64)
+        self._processes: list[BaseProcess] = []
+        self._connections: list[Connection] = []
 
-    def explore(self, roots: Sequence[Root], advance: Callable[[int], None]) -> Findings:
-        """Enter at each root; `advance` is told of every so many that are done.
+    def explore(
+        self, roots: Sequence[Root], advance: Callable[[int], None], alone: bool = False
+    ) -> Findings:
+        """Enter at each root.
+
+        Args:
+            roots: where.
+            advance: is told of every so many that are done.
+            alone: by one process, in their order.
 
         Raises:
             EmulationError: the emulator failed, or ended its process.
@@ -105,45 +119,54 @@ class Workers:
         if self._jobs == 0:
             found.add(self._here(roots, advance))
             return found
-        jobs = max(1, min(self._jobs, len(roots) // _CHUNK, len(self._places)))
-        # Even one is another process: code can end the emulator, and all that runs with it.
-        context = multiprocessing.get_context("fork")
+        most = 1 if alone else self._jobs
+        jobs = max(1, min(most, len(roots) // _CHUNK, len(self._places)))
         # Neighbours are of a kind; dealt out in chunks, all workers get some of each.
         chunks = [roots[at : at + _CHUNK] for at in range(0, len(roots), _CHUNK)]
-        readers: list[Connection] = []
-        workers = []
         for number in range(jobs):
-            share = [root for chunk in chunks[number::jobs] for root in chunk]
-            reader, writer = context.Pipe(False)
-            work = (number, share, writer)
-            worker = context.Process(target=self._serve, args=work, daemon=True)
-            worker.start()
-            writer.close()
-            readers.append(reader)
-            workers.append(worker)
-        connections = list(readers)
-        try:
-            while readers:
-                for reader in [each for each in wait(readers) if isinstance(each, Connection)]:
-                    message = self._receive(reader, connections.index(reader))
-                    if isinstance(message, int):
-                        advance(message)
-                        continue
-                    readers.remove(reader)
-                    found.add(message)
-        finally:
-            for worker in workers:
-                if readers:
-                    worker.kill()
-                worker.join()
+            self._give(number, [root for chunk in chunks[number::jobs] for root in chunk])
+        waiting = self._connections[:jobs]
+        while waiting:
+            for connection in [each for each in wait(waiting) if isinstance(each, Connection)]:
+                message = self._receive(connection, self._connections.index(connection))
+                if isinstance(message, int):
+                    advance(message)
+                    continue
+                waiting.remove(connection)
+                found.add(message)
         return found
+
+    def close(self) -> None:
+        """Let the processes end."""
+        for connection in self._connections:
+            connection.close()
+        for process in self._processes:
+            # It may be in the middle of its work, if another one has failed.
+            process.kill()
+            process.join()
+
+    def _give(self, number: int, share: list[Root]) -> None:
+        """Have a process enter at its share of the roots."""
+        if number < len(self._connections):
+            with contextlib.suppress(BrokenPipeError):  # is found when it is to answer
+                self._connections[number].send(share)
+            return
+        # Even one is another process: code can end the emulator, and all that runs with it.
+        context = multiprocessing.get_context("fork")
+        mine, other = context.Pipe()
+        process = context.Process(target=self._serve, args=(number, share, other), daemon=True)
+        process.start()
+        other.close()
+        self._processes.append(process)
+        self._connections.append(mine)
 
     def _here(self, roots: Sequence[Root], advance: Callable[[int], None]) -> Findings:
         """What a worker does, leaving sites and room as they were, as the end of one does."""
         before = [records.copy() for records in self._sites.records]
         self._room.furnish()
         try:
-            return self._work(0, roots, advance)
+            with closing(Explorer(self._room, self._sites, self._pads)) as explorer:
+                return self._work(explorer, 0, roots, advance)
         finally:
             self._room.vacate()
             for records, unmarked in zip(self._sites.records, before, strict=True):
@@ -166,39 +189,50 @@ class Workers:
         assert isinstance(message, int | Findings)
         return message
 
-    def _serve(self, number: int, roots: Sequence[Root], writer: Connection) -> None:
+    def _serve(self, number: int, share: list[Root], connection: Connection) -> None:
+        """A process: enter at the roots that are given, until nobody is there to give any."""
         try:
             self._room.furnish()
-            writer.send(self._work(number, roots, writer.send))
+            explorer = Explorer(self._room, self._sites, self._pads)
+            with contextlib.suppress(EOFError):
+                while True:
+                    connection.send(self._work(explorer, number, share, connection.send))
+                    share = connection.recv()
         except EmulationError as error:
-            writer.send(str(error))
-        writer.close()
+            connection.send(str(error))
+        connection.close()
 
     def _work(
-        self, worker: int, roots: Sequence[Root], advance: Callable[[int], None]
+        self,
+        explorer: Explorer,
+        worker: int,
+        roots: Sequence[Root],
+        advance: Callable[[int], None],
     ) -> Findings:
         sites = self._sites
-        with closing(Explorer(self._room, sites, self._pads)) as explorer:
-            for number, root in enumerate(roots, 1):
+        explorer.forget()
+        words = explorer.words
+        words[list(_COUNTS.values())] = 0
+        for number, root in enumerate(roots, 1):
+            if root.how is Entry.ROW:
                 site = sites.at(root.pc)
-                if root.how is Entry.ROW and site is not None and site["reached"]:
+                if site is not None and site["reached"]:
                     continue  # another one has led there
-                self._places[worker] = root.pc
-                explorer.explore(root.pc, root.tag, root.how)
-                if number % _CHUNK == 0:
-                    advance(_CHUNK)
-            advance(len(roots) % _CHUNK)
-            words = explorer.words
-            return Findings(
-                [records["reached"].copy() for records in sites.records],
-                _wrong(explorer),
-                explorer.faults,
-                explorer.indirect.unresolved,
-                explorer.cut,
-                explorer.stores.repaired,
-                Counter({name: int(words[word]) for name, word in _COUNTS.items()}),
-                None if sites.mutants is None else sites.mutants.outcomes.copy(),
-            )
+            self._places[worker] = root.pc
+            explorer.explore(root.pc, root.tag, root.how)
+            if number % _CHUNK == 0:
+                advance(_CHUNK)
+        advance(len(roots) % _CHUNK)
+        return Findings(
+            [records["reached"].copy() for records in sites.records],
+            _wrong(explorer),
+            explorer.faults,
+            explorer.indirect.unresolved,
+            explorer.cut,
+            explorer.stores.repaired,
+            Counter({name: int(words[word]) for name, word in _COUNTS.items()}),
+            None if sites.mutants is None else sites.mutants.outcomes.copy(),
+        )
 
 
 def _wrong(explorer: Explorer) -> list[Wrong]:
@@ -227,5 +261,3 @@ def _wrong(explorer: Explorer) -> list[Wrong]:
             )
         )
     return found
-
-

@@ -250,3 +250,27 @@ def test_the_data_area_in_a_relocatable_object():
     assert lsda(b"zLR", encodings, bytes(4), {}) is None
     with pytest.raises(CfiError, match="the pointer has no usable relocation"):
         lsda(b"zLR", encodings, b"\4\0\0\0", {})
+
+
+@pytest.mark.parametrize(
+    "instructions",
+    [
+        b"\x44\x0e\x10\x83\x02\x44\x0e\x18\x44\xc3\x0e\x08",
+        b"\x44\x0e\x10\x44\x3e",
+        b"\x44\x0e\x10\x01" + (-0x6000).to_bytes(4, ORDER, signed=True) + b"\x0e\x18",
+        b"\x0f\x0b\x77\x08\x80\x00\x3f\x1a\x3b\x2a\x33\x24\x22",
+    ],
+    ids=["plain", "unknown", "set_loc", "repeated"],
+)
+def test_functions_with_the_same_bytes_are_read_as_if_each_were_alone(instructions: bytes):
+    """Longer and shorter ones, aligned and not; what says the same everywhere is read once."""
+    first = cie(ORDER, ENTRY, column=16)
+    data, alone = first, []
+    instructions += bytes(-(DATA + len(instructions)) % 4)  # to whole words
+    for number, (start, size) in enumerate(((0, 64), (0, 6), (8, 13), (0, 64), (4, 12))):
+        begin = START + 0x100 * number + start
+        one = fde(ORDER, len(data), instructions, start=begin, size=size)
+        # Words of zeros are terminators, which are stepped over.
+        alone += read(X86_64, first + bytes(len(data) - len(first)) + one).functions
+        data += one
+    assert list(read(X86_64, data).functions) == alone
