@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from emu.fuzz.making import Source
 from emu.fuzz.matrix import Point, assembler_points, points
-from emu.fuzz.plain import from_plain
+from emu.fuzz.plain import NotPlainError, from_plain
 from emu.fuzz.planning import Plan
 from emu.fuzz.pool import Died, Pool, Work
 from emu.fuzz.reduce.witness import Reduced, Reduction
@@ -65,6 +65,8 @@ class Campaign:
         text = store.meta("plan")
         assert text is not None
         self.plan = from_plain(Plan, json.loads(text))
+        if not self.plan.machines:
+            raise NotPlainError("a plan without machines")
         self._store, self._pool, self._known = store, pool, known
         self._end = None if limits.seconds is None else time.monotonic() + limits.seconds
         self._most = limits.sources

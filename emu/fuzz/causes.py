@@ -38,7 +38,8 @@ def read_causes(path: str | None) -> list[Cause]:
             with open(path, encoding="utf-8") as file:
                 found += _parse(file.read(), path)
         except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{path}: cannot be read: {error}") from error
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(f"{path}: cannot be read: {reason}") from error
     return found
 
 

@@ -47,6 +47,7 @@ def _judge_object(path: str) -> Judgement:
     image = load_image(path)
     answer = Judgement()
     cfi = _sweep(path, "cfi", answer) if has_table(image, "cfi") else None
+    answer.counts["no .eh_frame"] += cfi is None
     if cfi is not None and has_table(image, "sframe"):
         differ = list(_contradictions(image, cfi))
         if differ:

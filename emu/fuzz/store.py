@@ -83,17 +83,19 @@ class Store:
         self.path = path
         if create == Path(path).exists():
             raise UsageError(f"{path}: {'exists already' if create else 'no such campaign'}")
+        if not Path(path).parent.is_dir():
+            raise UsageError(f"{path}: no such folder")
         try:
             self._base = sqlite3.connect(path, isolation_level=None, timeout=30)
-            self._base.execute("PRAGMA journal_mode=WAL")
             if create:
+                self._base.execute("PRAGMA journal_mode=WAL")
                 with self._transaction():
                     for statement in _TABLES.split(";"):
                         self._base.execute(statement)
                     self._base.execute("INSERT INTO meta VALUES('version', ?)", (_VERSION,))
-            version = self.meta("version")
+            version = self.meta("version")  # nothing is written to what is no campaign
         except sqlite3.Error as error:
-            raise UsageError(f"{path}: no campaign: {error}") from error
+            raise UsageError(f"{path}: no campaign, or damaged: {error}") from error
         if version != _VERSION:
             raise UsageError(f"{path}: a campaign of version {version}, not {_VERSION}")
 
@@ -102,6 +104,8 @@ class Store:
         """Itself; inside, damage of the file is a UsageError that names it."""
         try:
             yield self
+        except sqlite3.IntegrityError as error:
+            raise UsageError(f"{self.path}: another process goes on with it, too") from error
         except (sqlite3.Error, zlib.error, json.JSONDecodeError, NotPlainError) as error:
             raise UsageError(f"{self.path}: damaged, or of another version: {error}") from error
 

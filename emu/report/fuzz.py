@@ -31,7 +31,7 @@ def run(
 ) -> int:
     """Begin a campaign; 1 if it found what is not known."""
     if Path(path).exists():
-        raise UsageError(f"{path}: exists already: go on with `unwindlab fuzz resume {path}`")
+        raise UsageError(f"{path}: exists already; `unwindlab fuzz resume {path}` goes on with it")
     clock = Clock()
     with waiting(Path(path).name, "looking for compilers"):
         plan = make_plan(wanted)
@@ -65,13 +65,19 @@ def _go_on(
     with progress(Path(store.path).name, total, "sources") as advance:
         try:
             campaign.run(advance or (lambda done: None))
+        except KeyboardInterrupt:
+            complain(f"unwindlab: {store.path}: `unwindlab fuzz resume {store.path}` goes on")
+            raise
         finally:
             own, _ = clock.lap()
             store.spend_own(own)
     for reason in campaign.died:
         complain(f"unwindlab: {store.path}: a task was given up: {reason}")
-    found = _found(store, causes)
-    write_report(text_of([*_status(store), *_report(found)]), None)
+    found, states = _found(store, causes), store.count("status")
+    write_report(text_of([*_status(store), *_report(found, {}, states)]), None)
+    if states and not states.get("judged"):
+        complain(f"unwindlab: {store.path}: no build could be judged")
+        return 2
     return int(_news(found) > 0)
 
 
@@ -88,16 +94,20 @@ def report(
 ) -> int:
     """List all causes; 1 if one is not known."""
     with Store(path).guarded() as store:
-        found = _found(store, read_causes(known))
+        found, states = _found(store, read_causes(known)), store.count("status")
+    folders: dict[str, str] = {}
     if witnesses is not None:
-        for number, (bucket, cause, witness) in enumerate(found, 1):
+        for bucket, cause, witness in found:
             if witness is not None:
-                folder = Path(witnesses) / f"{number:02}-{'known' if cause else 'new'}"
-                write_witness(folder, bucket, witness, cause)
+                name = f"{len(folders) + 1:02}-{'known' if cause else 'new'}"
+                folders[bucket.key] = str(Path(witnesses) / name)
+                write_witness(Path(witnesses) / name, bucket, witness, cause)
+        if not folders:
+            complain(f"unwindlab: {witnesses}: nothing to write: only new buckets have witnesses")
     if format == "json":
         text = json.dumps([_object(*each) for each in found], indent=1) + "\n"
     else:
-        text = text_of(_report(found))
+        text = text_of(_report(found, folders, states))
     write_report(text, output)
     return int(_news(found) > 0)
 
@@ -178,8 +188,8 @@ def _status(store: Store) -> Iterator[str]:
         yield f"  {rest:>5} builds: {len(complaints) - _MOST_TOOLS_SAY} other complaints"
 
 
-_ODD = ("run: ", "not linked", "too long", "findings in", "doubtful", "frames given", "seen in",
-        "second assembler refuses")  # fmt: skip
+_ODD = ("no .eh_frame", "run: ", "not linked", "too long", "findings in", "doubtful",
+        "frames given", "seen in", "second assembler refuses")  # fmt: skip
 """What is counted while judging, and is no success."""
 
 
@@ -209,7 +219,10 @@ def _news(found: Sequence[_Found]) -> int:
     return sum(cause is None for _, cause, _ in found)
 
 
-def _report(found: Sequence[_Found]) -> list[str]:
+def _report(
+    found: Sequence[_Found], folders: Mapping[str, str], states: Mapping[str, int]
+) -> list[str]:
+    """Causes and their buckets; `folders` of witnesses, by bucket."""
     lines: list[str] = []
     heading = ""
     for bucket, cause, witness in found:
@@ -223,12 +236,17 @@ def _report(found: Sequence[_Found]) -> list[str]:
         if witness is not None:
             size = len(witness.source.text.splitlines())
             assembly = (
-                f", {len(witness.assembly.splitlines())} of assembly" if witness.assembly else ""
+                f", {len(witness.assembly.splitlines())} of assembly"
+                if witness.assembly and witness.source.language != "asm"
+                else ""
             )
             short = "" if witness.complete else ", not yet the smallest"
             lines.append(f"    witness: {size} lines{assembly}{short}: {witness.point.name}")
-    new = _news(found)
-    return [*lines, "", f"{len(found)} buckets: {new} new, {len(found) - new} known"]
+        if bucket.key in folders:
+            lines.append(f"    in {folders[bucket.key]}")
+    new, judged = _news(found), states.get("judged", 0)
+    last = f"{len(found)} buckets of {judged:,} judged builds: {new} new, {len(found) - new} known"
+    return [*lines, "", last]
 
 
 def _object(bucket: Bucket, cause: Cause | None, witness: Witness | None) -> dict[str, object]:

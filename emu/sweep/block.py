@@ -157,7 +157,8 @@ class Block:
             (w.SAVED_TRUTH, self._array([caller[number] for number in saved], np.int64)),
             (w.SAVED_RULES, sites.rules.array.ctypes.data), (w.RESULT_NUMBER, result),
             (w.RA_NUMBER, arch.ra if arch.ra_in_register else -1), (w.SP_NUMBER, arch.sp),
-            (w.FP_NUMBER, arch.fp), (w.RECENT, self._zeros(2 * w.RECENT_SIZE, np.int64)),
+            (w.FP_NUMBER, arch.fp), (w.ENTRY_FP, values[arch.fp]),
+            (w.RECENT, self._zeros(2 * w.RECENT_SIZE, np.int64)),
             (w.FREE_ITEM, self._zeros(w.ITEM_LIMIT // 8, np.int64)),
             (w.ALL, self._array(every, np.uint8)), (w.ALL_COUNT, len(every)),
         ):  # fmt: skip

@@ -104,5 +104,10 @@ def judge_return(state: int) -> None:
     count_one(state, w.RETURNED if right else w.GIVEN_UP)
     candidate = load64(state + 8 * w.CANDIDATE)
     if candidate:
-        kept = w.CONFIRMED if _keeps(state) else w.CONFIRMED | w.NOT_KEPT
-        mark_candidate(state, kept if right else w.HANDED_OVER)
+        if not right:
+            mark_candidate(state, w.HANDED_OVER)
+            return
+        fp = get_register(state, load64(state + 8 * w.FP_NUMBER))
+        lost = 0 if _keeps(state) else w.NOT_KEPT
+        lost |= 0 if fp == load64(state + 8 * w.ENTRY_FP) else w.FP_LOST
+        mark_candidate(state, w.CONFIRMED | lost)

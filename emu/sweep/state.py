@@ -19,8 +19,8 @@ from emu.check import state as s
     RUN_ON, LANDED, ALL, ALL_COUNT, RETURNED, GIVEN_UP, TAIL_CALLS, LEFT, SKIPPED, CALLS, DROPPED,
     FORCED, INDIRECT_BRANCHES, NODE_CAPACITY, FP_NUMBER, VERDICT, BAD_VALUE, STOP_AT, SET_KEEPS,
     CALLER_SP, ORDER, LAST_ITEM, FAULTS, FAULT_ROWS, OUTCOMES, FAULT_SETS, KEPT_COUNT,
-    END,
-) = range(s.WORDS, s.WORDS + 83)  # fmt: skip
+    ENTRY_FP, END,
+) = range(s.WORDS, s.WORDS + 84)  # fmt: skip
 WORDS = END
 
 # MODE: how instructions are treated.
@@ -98,9 +98,9 @@ RECENT_SIZE = 16
 """Last instructions whose SP is remembered, to see loops that move it."""
 
 # States of a candidate (a path with a wrong row), as bits.
-CONFIRMED, HANDED_OVER, NOT_KEPT = 1, 2, 4
+CONFIRMED, HANDED_OVER, NOT_KEPT, FP_LOST = 1, 2, 4, 8
 """A way returned as it should; one gave its frame to something else; one returned, but with
-another value in a register that it had to keep."""
+another value in a register that it had to keep, or in FP."""
 
 
 RULE_WORDS = 3

@@ -129,19 +129,23 @@ def _name(sweep: Sweep, pc: int) -> str:
     return name or f"{section}+{sweep.placed.link(pc):#x}"
 
 
+_LOST = {Verdict.WRONG_REG: w.NOT_KEPT, Verdict.WRONG_FP: w.FP_LOST}
+"""What a way that ought to prove it must not have done."""
+
+
 def _doubtful(item: Wrong) -> bool:
     """The path that shows it cannot be believed.
 
     What begins by believing a row must return to be believed itself; and a register whose rule
     is wrong is not lost: a path that returns without it is none that code can take.
     """
-    lost = item.verdict is Verdict.WRONG_REG and bool(item.state & w.NOT_KEPT)
+    lost = bool(item.state & _LOST.get(item.verdict, 0))
     return lost or (item.tag == w.BY_PART and not _proven(item))
 
 
 def _proven(item: Wrong) -> bool:
     """Some way through it gave everything back; of a register's rule that register, too."""
-    lost = w.NOT_KEPT if item.verdict is Verdict.WRONG_REG else 0
+    lost = _LOST.get(item.verdict, 0)
     lost |= w.HANDED_OVER if item.doubtful else 0
     return bool(item.state & w.CONFIRMED) and not item.state & lost
 

@@ -59,6 +59,15 @@ def test_a_size_in_a_register_that_the_callee_leaves_alone(table: str) -> None:
     assert result.coverage.unreached == ()
 
 
+@pytest.mark.parametrize("table", ["sframe", "cfi"])
+def test_a_way_that_loses_fp_proves_nothing_about_fp(table: str) -> None:
+    """The probe that no run makes stores to where FP is saved: FP is 0 then, also at the return."""
+    result = _sweep("probe-aarch64", table)
+    assert result.findings == ()
+    assert [item.finding.verdict for item in result.doubtful] == [Verdict.WRONG_FP]
+    assert result.coverage.unreached == ()
+
+
 @pytest.mark.parametrize("machine", MACHINES)
 def test_arguments_ascend(machine: str) -> None:
     """Code that takes two of them for the two ends of something finds a size above 0."""

@@ -29,3 +29,6 @@ compile aarch64 signed -mbranch-protection=standard \
 x86_64-linux-gnu-gcc -c $flags -Wa,--gsframe kept.c -o kept-x86_64.o
 # Keeps a size in such a register.
 aarch64-linux-gnu-gcc -c $flags -Wa,--gsframe sized.c -o sized-aarch64.o
+# Probes the stack.
+aarch64-linux-gnu-gcc -c -O0 -g0 -fstack-clash-protection -fstack-protector-all \
+	-fasynchronous-unwind-tables -Wa,--gsframe probe.c -o probe-aarch64.o
