@@ -36,10 +36,12 @@ _FEW = (
     "adjust-cfa-offset-drop", "adjust-cfa-offset-delay", "adjust-cfa-offset-negate",
     "adjust-cfa-offset-double", "def-cfa-register-drop", "def-cfa-register-delay",
     "sp-offset-drop", "sp-offset-plus-8", "rel-offset-drop", "rel-offset-plus-8", "register-drop",
-    "register-other", "same-value-early", "escape-drop", "escape-plus-8",
+    "register-other", "same-value-early", "escape-drop", "escape-plus-8", "negate-ra-state-drop",
+    "negate-ra-state-delay",
 )  # fmt: skip
 _OFTEN = 20
-"""Of these notes a source has less than five, of some 200; so they are damaged so many times as
+"""Of these notes a source has less than five, of some 200, or they stand among the same
+instructions wherever they are, and then all are damaged or none; so it is done so many times as
 often, which is still less than one in a thousand of all notes."""
 _LINES = 15
 _ORIGINS = ("generated", "assembly")
