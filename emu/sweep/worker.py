@@ -242,8 +242,10 @@ def _wrong(explorer: Explorer) -> list[Wrong]:
         number = int(event["key"]) >> 16
         candidate = explorer.candidates[number - 1]
         done = int(event["done"]) & 0xFF
-        got = [int(event[name]) if done > at else None
-               for at, name in enumerate(("got_cfa", "got_ra", "got_fp"))]  # fmt: skip
+        cfa, ra, fp = (
+            int(event[name]) if done > at else None
+            for at, name in enumerate(("got_cfa", "got_ra", "got_fp"))
+        )
         found.append(
             Wrong(
                 pc=int(event["pc"]),
@@ -254,9 +256,9 @@ def _wrong(explorer: Explorer) -> list[Wrong]:
                 decisions=candidate.decisions,
                 row=int(event["row"]),
                 count=int(event["count"]),
-                expected=tuple(int(event[n]) for n in ("want_cfa", "want_ra", "want_fp")),  # type: ignore[arg-type]
+                expected=(int(event["want_cfa"]), int(event["want_ra"]), int(event["want_fp"])),
                 doubtful=candidate.verdict is Verdict.EXACT,
-                got=tuple(got),  # type: ignore[arg-type]
+                got=(cfa, ra, fp),
                 reason=candidate.reason if int(event["key"]) & 0xFF == Verdict.WRONG_REG else "",
             )
         )

@@ -1,6 +1,7 @@
 """Programs whose right and wrong places are known by construction, checked whole."""
 
 import ctypes
+from typing import Any
 
 import pytest
 
@@ -20,15 +21,15 @@ from tests.support.runs import CASES, Case, Command, address_of, program
 pytestmark = pytest.mark.compiled
 
 
-def options_of(case: Case, **more: object) -> RunOptions:
+def options_of(case: Case, **more: Any) -> RunOptions:
     """The options of a case."""
     table = case.options[case.options.index("--table") + 1]
-    return RunOptions(table=table, pac="--pac" in case.options, **more)  # type: ignore[arg-type]
+    return RunOptions(table=table, pac="--pac" in case.options, **more)
 
 
-def run(name: str, **options: object) -> CheckResult:
+def run(name: str, **options: Any) -> CheckResult:
     """A run of one case's program to its end."""
-    return Run(program(name), RunOptions(**options)).to_end()  # type: ignore[arg-type]
+    return Run(program(name), RunOptions(**options)).to_end()
 
 
 @pytest.fixture(scope="module")

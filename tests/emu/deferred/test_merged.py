@@ -1,6 +1,7 @@
 """The merged form: rows of section 8."""
 
 from errno import EBUSY, EINVAL, ENOMEM, ESRCH
+from typing import Any
 
 from emu.deferred.design import Trace, Work
 from emu.deferred.kernel import Kernel
@@ -12,13 +13,13 @@ STACK = ("inA", "middle", "main")
 FIRST = union(0, 3)
 
 
-def kernel_with(*works: Work, **fields: object) -> tuple[Kernel, Merged, Task]:
+def kernel_with(*works: Work, **fields: Any) -> tuple[Kernel, Merged, Task]:
     """One CPU that runs one task in a system call, and these tracers."""
     design = Merged()
     kernel = Kernel(1, design)
     for work in works:
         kernel.register(work)
-    task = Task("A", 1, 1, 0, (0x10, 0x20), **fields)  # type: ignore[arg-type]
+    task = Task("A", 1, 1, 0, (0x10, 0x20), **fields)
     kernel.create(task)
     kernel.run(kernel.cpus[0], task)
     if not task.kthread:

@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from typing import Any
 
 from emu.deferred.perf import EventAttr
 from emu.deferred.records import (
@@ -31,10 +32,10 @@ K = 0xFFFF_FFFF_8100_0000
 FIRST = union(0, 3)
 
 
-def perf(text: str, *attrs: EventAttr, posting: bool = False, **options: object) -> Played:
+def perf(text: str, *attrs: EventAttr, posting: bool = False, **options: Any) -> Played:
     return Played(
         text, events=attrs or (EventAttr("e"),), posting=posting, tracers=(), **options
-    )  # type: ignore[arg-type]
+    )
 
 
 def samples(played: Played) -> list[Sample]:

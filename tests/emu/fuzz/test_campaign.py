@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -41,12 +42,12 @@ def _campaign(path: Path, plan: Plan, sources: int, reduced: str = "no bucket") 
     return store
 
 
-def _plan(**changes: object) -> Plan:
+def _plan(**changes: Any) -> Plan:
     machines = tuple(each.arch for each in native().compilers)
-    values: dict[str, object] = {
+    values: dict[str, Any] = {
         "machines": machines, "origins": ("generated",), "points": 2, "toolchains": native(),
     }  # fmt: skip
-    return Plan(**(values | changes))  # type: ignore[arg-type]
+    return Plan(**(values | changes))
 
 
 def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
@@ -247,6 +248,9 @@ def test_a_damaged_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[
         (["run", "garbage", "--sources", "1"], "garbage: exists already"),
         (["run", "new"], "when is it to stop?"),
         (["run", "new", "--sources", "1", "--arch", "vax"], "--arch vax: none of"),
+        (["run", "new", "--sources", "1", "--as", "as 'x"], "No closing quotation"),
+        (["run", "new", "--sources", "1", "--as", ""], "--as '': names no tool"),
+        (["run", "no/folder/new", "--sources", "1"], "no/folder/new: no such folder"),
         (["run", "new", "--sources", "1", "--cc", "/no/such/cc"], "/no/such/cc"),
         (["run", "new", "--sources", "1", "--as", "true"], "names no machine"),
         (["run", "new", "--source", "absent.c"], "absent.c: cannot be read"),
@@ -265,3 +269,25 @@ def test_what_cannot_be_done(
     assert len(lines) == 1
     assert said in lines[0]
     assert not Path("new").exists()
+
+
+def test_what_is_no_campaign_is_left_alone(tmp_path: Path) -> None:
+    foreign, empty = tmp_path / "foreign", tmp_path / "empty"
+    base = sqlite3.connect(foreign)
+    base.execute("CREATE TABLE meta(key TEXT, value TEXT)")
+    base.commit()
+    base.close()
+    empty.touch()
+    before = foreign.read_bytes()
+    assert main(["fuzz", "status", str(foreign)]) == 2
+    assert main(["fuzz", "report", str(empty)]) == 2
+    assert foreign.read_bytes() == before
+    assert empty.read_bytes() == b""
+
+
+def test_nothing_could_be_judged(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    source = tmp_path / "bad.c"
+    source.write_text("int f( {\n")
+    store = str(tmp_path / "store")
+    assert main(["fuzz", "run", store, "--source", str(source), "--points", "1"]) == 2
+    assert f"{store}: no build could be judged" in capsys.readouterr().err

@@ -67,3 +67,15 @@ def test_roots_are_those_that_are_finished(
     monkeypatch.setattr(shutil, "which", lambda name: None)
     assert main(["toolchain", "other"]) == 2
     assert "needs mmdebstrap" in capsys.readouterr().err
+
+
+@needs_gcc
+def test_an_assembler_that_assembles_nothing(tmp_path: Path) -> None:
+    """It says what it is; what it says of everything else is told."""
+    script = tmp_path / "as"
+    script.write_text(
+        '#!/bin/sh\n[ "$1" = --version ] && exec as "$@"\necho "Error: none" >&2\nexit 1\n'
+    )
+    script.chmod(0o755)
+    with pytest.raises(ToolError, match="status 1: Error: none"):
+        given_assembler([str(script)])
