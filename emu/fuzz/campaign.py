@@ -138,9 +138,13 @@ class Campaign:
             chosen = tuple(itertools.islice(stream, plan.points * _MORE_POINTS.get(origin, 1)))
         often = number // len(plan.machines) % _RUN_EACH == 0
         others = [each for each in mine.assemblers if each != chosen[0].assembler]
+        references = [each for each in plan.references if each.arch == name]
         return Task(
             number, name, origin, plan.seed * (1 << 32) + number, chosen,
-            Helpers(mine.csmith, _linker(mine), mine.references.get(name)),
+            Helpers(
+                mine.csmith, _linker(mine), mine.references.get(name),
+                references[0] if references else None,
+            ),
             others[number % len(others)] if often and others else None, often, source,
         )  # fmt: skip
 
@@ -159,7 +163,7 @@ class Campaign:
         others = [each for each in mine.assemblers if each != build.point.assembler]
         references = [each for each in self.plan.references if each.arch == arch]
         return Reduction(
-            key, arch, origin, seed, source, build.point,
+            key, arch, origin, seed, source, build.point, symptom,
             references[0] if references else None,
             others[0] if symptom.oracle == "assemblers" and others else None,
         )  # fmt: skip

@@ -84,6 +84,22 @@ def judge_pair(first: bytes, second: bytes) -> list[Symptom]:
         ]
 
 
+def blame(found: Sequence[Symptom], right: Judgement, sframe: bool) -> list[Symptom]:
+    """Mark what is the assembler's: another one does not have it in the same function.
+
+    Args:
+        found: of an object.
+        right: of what the other makes of the same assembly.
+        sframe: that one writes .sframe, if the first does.
+    """
+    theirs = {(each.function, each.kind) for each in right.symptoms}
+    return [
+        replace(each, assembler=(each.function, each.kind) not in theirs)
+        if sframe or each.oracle == "cfi" else each
+        for each in found
+    ]  # fmt: skip
+
+
 def only_run(swept: Sequence[Symptom], run: Sequence[Symptom]) -> list[Symptom]:
     """What a run shows that the sweep of the object has not shown at the same place."""
     return [

@@ -1,5 +1,6 @@
 """Stored builds are judged again: from their bytes, or made anew by the same tools."""
 
+import dataclasses
 from dataclasses import dataclass
 
 from emu.errors import UnwindlabError
@@ -16,7 +17,7 @@ class Replayed:
 
     stored: Stored
     before: tuple[Symptom, ...]
-    """What an object alone can show of the stored symptoms."""
+    """What an object alone can show of the stored symptoms; not whose fault they are."""
     now: tuple[Symptom, ...]
     rebuilt: str = ""
     """``same`` or ``other`` bytes, if it was made anew."""
@@ -48,5 +49,8 @@ def replay(store: Store, number: int, rebuild: bool) -> Replayed:
             raise ToolError(f"{store.path}: build {number}: {error}") from error
         rebuilt = "same" if data == stored.object else "other"
     now = tuple(judge_object(data).symptoms)
-    before = tuple(s for s in stored.symptoms if s.by == "sweep" and s.oracle != "assemblers")
+    before = tuple(
+        dataclasses.replace(each, assembler=False) for each in stored.symptoms
+        if each.by == "sweep" and each.oracle != "assemblers"
+    )  # fmt: skip
     return Replayed(stored, before, now, rebuilt)

@@ -12,7 +12,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Bucket:
     count: int
     """Builds that have it."""
     names: tuple[str, ...]
-    """Compilers and assemblers of these."""
+    """Compilers and assemblers of these; the assemblers alone, where the cause is theirs."""
     build: int
     """The one in which it is seen earliest in a function: little stands before it."""
 
@@ -245,9 +245,13 @@ class Store:
         )
         for key, build, text, size, symptom in self._base.execute(query, (only,)):
             point = from_plain(Point, json.loads(text))
+            values = json.loads(symptom)
+            # A store that is older does not say whose a symptom is.
+            if values.get("assembler"):
+                point = replace(point, compiler=None)
             names.setdefault(key, set()).update(_producers(point))
             builds.setdefault(key, set()).add(build)
-            rank = (int(json.loads(symptom)["offset"]), size, build)
+            rank = (int(values["offset"]), size, build)
             best[key] = min(best.get(key, rank), rank)
         return [
             Bucket(key, len(builds[key]), tuple(sorted(names[key])), best[key][2])

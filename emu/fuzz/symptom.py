@@ -39,6 +39,14 @@ class Symptom:
     by: str = "sweep"
     """``sweep`` or ``run``."""
     detail: str = ""
+    assembler: bool = False
+    """Another assembler does not have it with the same assembly: it is none of the compiler's."""
+
+    @property
+    def kind(self) -> str:
+        """Which table is wrong, how, and behind what: a bucket without its tools."""
+        what = "wrong" if self.rule.startswith("cfa by") else self.verdict
+        return f"{self.oracle} {what} {self.rule} after {self.pattern}"
 
     def bucket(self, machine: str, family: str) -> str:
         """One for each cause.
@@ -47,8 +55,7 @@ class Symptom:
             machine: its name.
             family: of the compiler, or ``as``.
         """
-        what = "wrong" if self.rule.startswith("cfa by") else self.verdict
-        return f"{machine} {family}: {self.oracle} {what} {self.rule} after {self.pattern}"
+        return f"{machine} {'as' if self.assembler else family}: {self.kind}"
 
 
 def rule_of(finding: Finding, arch: Arch) -> str:

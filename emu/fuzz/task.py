@@ -8,7 +8,7 @@ from emu.errors import UnwindlabError
 from emu.fuzz.generate import csmith
 from emu.fuzz.generate.choices import Choices
 from emu.fuzz.generate.program import generate, generate_assembly
-from emu.fuzz.judge import Judgement, judge_object, judge_pair, judge_run, only_run
+from emu.fuzz.judge import Judgement, blame, judge_object, judge_pair, judge_run, only_run
 from emu.fuzz.making import Made, Source, Workshop
 from emu.fuzz.matrix import Point
 from emu.fuzz.symptom import Symptom
@@ -30,6 +30,8 @@ class Helpers:
     """Driver of a compiler, to make programs that run."""
     emulator: Tool | None = None
     """In user mode, to know what a program does."""
+    assembler: Assembler | None = None
+    """Tells what is the fault of the user's own, and what the compiler's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,8 @@ class _Work:
             return Build(point, "rejected", str(error))
         try:
             judgement = judge_object(made.object)
+            if judgement.symptoms and self._task.helpers.assembler and made.assembly is not None:
+                self._blame(made.assembly, point, self._task.helpers.assembler, judgement)
             if at == 0 and self._task.second and made.assembly is not None:
                 self._second(made, judgement)
             if at == 0 and self._task.run:
@@ -133,6 +137,17 @@ class _Work:
         return Build(
             point, "judged", "", made.object, tuple(judgement.symptoms), judgement.counts
         )
+
+    def _blame(self, text: str, point: Point, other: Assembler, judgement: Judgement) -> None:
+        """Whose faults these are: the same assembly by an assembler that is not on trial."""
+        sframe = point.sframe and bool(other.sframe)
+        try:
+            made = self._shop.assemble(text, Point(None, other, sframe=sframe))
+        except ToolError:
+            judgement.counts["reference refuses"] += 1
+            return
+        right = judge_object(made.object)
+        judgement.symptoms = blame(judgement.symptoms, right, sframe == point.sframe)
 
     def _second(self, made: Made, judgement: Judgement) -> None:
         """The same assembly by another assembler."""

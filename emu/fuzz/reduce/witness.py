@@ -1,6 +1,7 @@
 """A symptom made small: fewer options, then a smaller source, then less assembly."""
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -54,6 +55,8 @@ class Reduction:
     seed: int
     source: Source
     point: Point
+    symptom: Symptom
+    """Of this build and bucket."""
     reference: Assembler | None = None
     """Of assembly that this one makes something else of, all lines may go."""
     second: Assembler | None = None
@@ -84,7 +87,9 @@ class _Reducer:
         self._job, self._shop = job, shop
         self._tries = 0
         self._budget = _budget(_SECONDS)
-        self._function: str | None = None
+        self._blamed = job.symptom.assembler
+        """It is the assembler's: what the compiler did is no part of it."""
+        self._function = job.symptom.function if self._blamed else None
         """Where the symptom has to be; None: anywhere."""
 
     def witness(self) -> Witness | None:
@@ -92,14 +97,13 @@ class _Reducer:
         job = self._job
         source, point = job.source, job.point
         made = self._made(source, point)
-        found = None if made is None else self._symptom(made)
-        if made is None or found is None:
+        if made is None or not self._found(made):
             return None
-        if self._blames_assembler(made, found):
-            # What the compiler did is no part of it. As long as it is a function with a name, it is
-            # right from its beginning; if that is long, a piece of it has to do.
+        if self._blamed:
+            # As long as it is a function with a name, it is right from its beginning; if that is
+            # long, a piece of it has to do.
             point = replace(point, compiler=None, flags=())
-            for self._function in (found.function, None):
+            for self._function in (job.symptom.function, None):
                 less = self._less_assembly(made, point, job.reference)
                 if len((less.assembly or "").splitlines()) <= _SHORT:
                     break
@@ -120,13 +124,13 @@ class _Reducer:
     def _witness(
         self, point: Point, source: Source, made: Made | None, right: Assembler | None = None
     ) -> Witness | None:
-        symptom = None if made is None else self._symptom(made)
-        if made is None or symptom is None:
+        found = [] if made is None else self._found(made)
+        if made is None or not found:
             return None
         complete = not self._budget.spent()
         name = right.name if right else ""
         return Witness(
-            point, source, made.assembly, made.object, symptom, self._tries, complete, name
+            point, source, made.assembly, made.object, found[0], self._tries, complete, name
         )
 
     # ---- stages
@@ -170,22 +174,23 @@ class _Reducer:
         with fewer lines, as long as that one agrees. Else the code of the function and the notes
         about it have to stay: with fewer of them the table would be wrong for another reason.
         """
-        found, text = self._symptom(made), made.assembly
-        assert found is not None
+        text = made.assembly
         assert text is not None
-        keep = (lambda line: False) if reference else _lines_of(text, found)
-        # If nothing at all is wrong with the right table, it stays so.
-        spoilt = reference is None or self._wrong(self._assembled(text, reference, point), None)
+        keep = (lambda line: False) if reference else _lines_of(text, self._found(made)[0])
+        # What is the compiler's may stay; if nothing at all is wrong with the right table, it
+        # stays so. Without its label the function has another name, here and there.
+        before = self._wrong(self._assembled(text, reference, point)) if reference else None
+        allowed = before[self._job.symptom.function] if before else set()
 
         def holds(candidate: str) -> bool:
             one = self._assembled(candidate, point.assembler, point)
-            seen = None if one is None else self._symptom(one)
-            if seen is None:
-                return False
-            # Without its label the function has another name, here and there.
-            return reference is None or not self._wrong(
-                self._assembled(candidate, reference, point), seen.function if spoilt else None
-            )
+            found = [] if one is None else self._found(one)
+            if not found or reference is None:
+                return bool(found)
+            wrong = self._wrong(self._assembled(candidate, reference, point))
+            if wrong is None or not before:
+                return wrong is not None and not wrong
+            return any(wrong[each.function] <= allowed for each in found)
 
         text = shrink_assembly(text, keep, holds, self._budget)
         return self._assembled(text, point.assembler, point) or made
@@ -194,7 +199,7 @@ class _Reducer:
 
     def _holds(self, source: Source, point: Point) -> bool:
         made = self._made(source, point)
-        return made is not None and self._symptom(made) is not None
+        return made is not None and bool(self._found(made))
 
     def _made(self, source: Source, point: Point) -> Made | None:
         try:
@@ -212,30 +217,21 @@ class _Reducer:
         except ToolError:
             return None
 
-    def _blames_assembler(self, made: Made, found: Symptom) -> bool:
-        """Another assembler makes a right table of the same function."""
-        reference = self._job.reference
-        if reference is None or made.assembly is None or self._job.point.assembler is None:
-            return False
-        right = self._assembled(made.assembly, reference, self._job.point)
-        return not self._wrong(right, found.function)
+    def _found(self, made: Made) -> list[Symptom]:
+        """The symptoms of this bucket that an object still has."""
+        return [
+            replace(each, assembler=self._blamed) for each in self._symptoms(made)
+            if each.kind == self._job.symptom.kind and self._function in (None, each.function)
+        ]  # fmt: skip
 
-    def _symptom(self, made: Made) -> Symptom | None:
-        """The symptom of this bucket, if an object still has it."""
-        job = self._job
+    def _wrong(self, made: Made | None) -> defaultdict[str, set[str]] | None:
+        """The kinds of symptoms of each function; None: there is no object."""
+        if made is None:
+            return None
+        found: defaultdict[str, set[str]] = defaultdict(set)
         for each in self._symptoms(made):
-            if (
-                each.bucket(job.arch, job.point.family) == job.bucket
-                and self._function in (None, each.function)
-            ):
-                return each
-        return None
-
-    def _wrong(self, made: Made | None, function: str | None) -> bool:
-        """There is no object, or anything is wrong with the table of a function (None: of any)."""
-        return made is None or any(
-            function in (None, symptom.function) for symptom in self._symptoms(made)
-        )
+            found[each.function].add(each.kind)
+        return found
 
     def _symptoms(self, made: Made) -> list[Symptom]:
         self._tries += 1

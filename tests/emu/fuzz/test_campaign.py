@@ -58,14 +58,51 @@ def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
         toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
         seed=1, points=1,
     )  # fmt: skip
-    store = _campaign(tmp_path / "store", plan, 8, "cfi wrong cfa by sp")
-    witnesses = [store.witness(b.key) for b in store.buckets() if "wrong cfa by sp" in b.key]
+    store = _campaign(tmp_path / "store", plan, 8, "as: cfi wrong cfa by sp")
+    witnesses = [store.witness(b.key) for b in store.buckets() if "as: cfi wrong cfa by sp" in b.key]
     assert witnesses
     for witness in witnesses:
         assert witness is not None
         assert witness.complete
         assert len(witness.source.text.splitlines()) <= 15
         _right_by_another(witness, tmp_path)
+
+
+OWN_FAULT = """\
+asm(".text\\n.type f, @function\\nf:\\n"
+    ".cfi_startproc\\npush %rbx\\n.cfi_def_cfa_offset 24\\n.cfi_offset 3, -16\\n"
+    "pop %rbx\\n.cfi_def_cfa_offset 8\\nret\\n.cfi_endproc\\n.size f, .-f\\n");
+void h(void);
+__attribute__((noinline, optimize("O2", "omit-frame-pointer"))) int g(int a) {
+  h();
+  return a + 1;
+}
+"""
+"""f is wrong as it stands: its CFA is 8 too high behind the push."""
+
+
+def test_a_fault_of_the_assembler_is_none_of_the_compilers(tmp_path: Path) -> None:
+    """Both have the same symptom, in two functions: two buckets, and a witness of the new one."""
+    found = native()
+    command = (sys.executable, PLANTED, "def-cfa-offset-plus-8", "--one-in", "1", "--", "as")
+    plan = _plan(
+        toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
+        files=(Source(OWN_FAULT, "c"),), points=1,
+    )  # fmt: skip
+    what = "cfi wrong cfa by sp high after push"
+    store = _campaign(tmp_path / "store", plan, 1, f"as: {what}")
+    buckets = {each.key.partition(" ")[2]: each for each in store.buckets()}
+    assert buckets[f"gcc: {what}"].names[-1].startswith("gcc")
+    assert buckets[f"as: {what}"].names == ("as 1.0 given",)
+    (build,) = store.builds()
+    assert replay(store, build, rebuild=True).same
+    seen = {(s.function, s.assembler) for s in store.build(build).symptoms if s.pattern == "push"}
+    assert seen == {("f", False), ("g", True)}
+    witness = store.witness(buckets[f"as: {what}"].key)
+    assert witness is not None
+    assert witness.symptom.assembler
+    assert "cfi_def_cfa_offset 24" not in witness.source.text
+    _right_by_another(witness, tmp_path)
 
 
 def _right_by_another(witness: Witness, tmp_path: Path) -> None:

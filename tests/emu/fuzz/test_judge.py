@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from arch import ALL, Arch
-from emu.fuzz.judge import judge_object, judge_pair, only_run
+from emu.fuzz.judge import Judgement, blame, judge_object, judge_pair, only_run
 from emu.fuzz.symptom import Symptom, kind_of
 from tests.support.native import needs_gcc
 
@@ -104,6 +104,20 @@ def test_a_run_adds_what_no_sweep_has_shown() -> None:
     behind = replace(seen, start=20, end=24)
     elsewhere = replace(seen, function="g")
     assert only_run([one], [seen, behind, elsewhere]) == [behind, elsewhere]
+
+
+def test_the_assembler_is_blamed_for_what_another_does_not_do() -> None:
+    mine = Symptom("cfi", "wrong-cfa", "cfa by sp high", "push", "f", 8, 8, 20)
+    there = replace(mine, function="g")
+    # Code and so offsets may differ; how the CFA was wrong is no part of a kind.
+    right = Judgement([replace(there, verdict="wrong-way", offset=16, start=40, end=44)])
+    blamed = replace(mine, assembler=True)
+    assert blame([mine, there], right, True) == [blamed, there]
+    assert blamed.bucket("m", "gcc") == "m as: cfi wrong cfa by sp high after push"
+    # One that writes no .sframe says nothing about it.
+    table = replace(mine, oracle="sframe")
+    assert blame([mine, table], Judgement(), False) == [blamed, table]
+    assert blame([mine, table], Judgement(), True) == [blamed, replace(table, assembler=True)]
 
 
 @pytest.mark.parametrize(
