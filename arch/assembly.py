@@ -106,6 +106,9 @@ class HandwrittenFacts:
     tail: tuple[str, ...]
     back: tuple[str, ...]
     """Return."""
+    before_stack: FrameStep | None = None
+    """Before the first step that moves SP, unless one has saved it: where the caller's SP is not
+    the CFA, it is taken for unchanged as long as nothing is said of it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ def _store_multiple(first: int) -> FrameStep:
          *(f".cfi_restore {n}" for n in numbers)),
         at_once=(f"lmg %r{first}, %r15, {{distance}}-{-place}({{from}})",
                  *(f".cfi_restore {n}" for n in numbers), ".cfi_def_cfa 15, {cfa}"),
-        keeps=tuple(f"%r{n}" for n in numbers if n < 14), return_address=True, at_entry=True,
+        keeps=tuple(f"%r{n}" for n in numbers if n != 14), return_address=True, at_entry=True,
     )  # fmt: skip
 
 
@@ -73,13 +73,19 @@ _HANDWRITTEN = HandwrittenFacts(
         ),
         FrameStep(("ldgr %f7, %r15", ".cfi_register 15, 23"), (".cfi_restore 15",),
                   at_once=("lgdr %r15, %f7", ".cfi_restore 15", ".cfi_def_cfa 15, {cfa}"),
-                  keeps=("%f7",), holds=True, at_entry=True),
+                  keeps=("%f7", "%r15"), holds=True, at_entry=True),
         FrameStep(("nill %r15, 0xffc0",), ("lay %r15, -{gap}({base})",), unknown=True,
                   frees_stack=True),
         FrameStep(("lghi %r1, 48", "ngr %r1, %r2", "sgr %r15, %r1"), ("lay %r15, -{gap}({base})",),
                   unknown=True, frees_stack=True),
     ),
+    before_stack=FrameStep(("stg %r15, 120(%r15)", ".cfi_offset 15, -40"), (".cfi_restore 15",),
+                           keeps=("%r15",), frees_stack=True, at_entry=True),
 )  # fmt: skip
+
+_STACK_FROM_CFA = r".cfi_escape 0x14, 15, 20\n\t"
+"""Who moves r15 has to say what it was: DW_CFA_val_offset, CFA - 160, by the data alignment factor
+of -8. That is right from there on, whatever is said before, and clang 14 has no note for it."""
 
 S390X_ASSEMBLY = AssemblyFacts(
     clobbers=tuple(f"r{n}" for n in range(6, 11)),
@@ -93,9 +99,10 @@ S390X_ASSEMBLY = AssemblyFacts(
     # Displacements of 12 bits, then of 20; aghi has 16 bits.
     frame_edges=(3760, 3920, 3936, 32440, 32600, 32616),
     stack_moves=(
-        r"aghi %r15, -{size}\n\t.cfi_adjust_cfa_offset {size}\n\tbcr 0, %r0\n\t"
+        _STACK_FROM_CFA + r"aghi %r15, -{size}\n\t.cfi_adjust_cfa_offset {size}\n\tbcr 0, %r0\n\t"
         r"aghi %r15, {size}\n\t.cfi_adjust_cfa_offset -{size}",
-        r"lay %r15, -{size}(%r15)\n\t.cfi_adjust_cfa_offset {size}\n\tbcr 0, %r0\n\t"
+        _STACK_FROM_CFA
+        + r"lay %r15, -{size}(%r15)\n\t.cfi_adjust_cfa_offset {size}\n\tbcr 0, %r0\n\t"
         r"la %r15, {size}(%r15)\n\t.cfi_adjust_cfa_offset -{size}",
     ),
     handwritten=_HANDWRITTEN,

@@ -50,7 +50,6 @@ _NO_ROW_IS_WRONG = {
     "endproc-early": "the row is missing: a gap",
     "return-column-other": "the rows are refused: a gap",
     "undefined-drop": "makes a row that ends the stack one that does not: a sweep has a caller",
-    "sp-offset-drop": "no row changes: the caller's SP counts from the CFA, with or without it",
     "signal-frame-drop": "no row changes, only where an unwinder looks it up",
     "lsda-drop": "no row changes, exceptions are not caught",
     "lsda-other": "no row changes, exceptions are caught elsewhere",

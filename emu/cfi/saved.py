@@ -3,8 +3,9 @@
 A row says where the caller's SP, FP and PC are; .eh_frame says the same of every register that
 a function must keep (`Arch.callee_saved`). A register without a rule still has the caller's
 value (the psABI makes it "same value", DWARF 5 section 6.4.1), so only the others are listed.
-SP is listed where a rule of its own says more than the row does: unwinders take it from there,
-and from the CFA only where there is none (libgcc, unwind-dw2.c, uw_update_context_1).
+SP is one of them where it is not the CFA itself (s390x). Unwinders take it from its rule if it has
+one (libgcc, unwind-dw2.c, uw_update_context_1), and if not, it still has the caller's value, too
+(GDB, s390_dwarf2_frame_init_reg; elfutils, s390_cfi.c): a function that moves it has to say so.
 
 One pass over the section makes these and the rows: nothing is read twice, and where there is no
 row there are no rules.
@@ -21,7 +22,7 @@ from emu.cfi.entries import Fde, read_lsda
 from emu.cfi.functions import Described, Reading, describe, in_order
 from emu.cfi.instructions import Op, decode
 from emu.cfi.reading import EhFrame, Pointer
-from emu.cfi.rules import Rule, State
+from emu.cfi.rules import RegisterCfa, Rule, State
 from emu.cfi.states import LOCATIONS, Span
 from emu.cfi.table import arch_of, as_table, code_at_zero, read_frame
 from emu.cfi.translate import Translator
@@ -62,7 +63,7 @@ class SavedRows:
     starts: tuple[int, ...]
     rules: tuple[tuple[SavedRule, ...], ...]
     """By ascending number of the register; FP, which rows have, is not among them, and SP only
-    where its rule is not the CFA in other words."""
+    where that is not the CFA in other words."""
     lsda_fault: str = ""
     """Why `lsda` is None, though the FDE has one."""
     arguments: tuple[tuple[int, int], ...] = ()
@@ -118,8 +119,9 @@ class _Reader:
         self._translator = Translator(arch, saved=True)
         self._sp = arch.sp
         self._known: dict[
-            tuple[tuple[tuple[int, Rule], ...], Rule | None], tuple[SavedRule, ...]
+            tuple[tuple[tuple[int, Rule], ...], Rule | None, bool], tuple[SavedRule, ...]
         ] = {}
+        self._at_entry = RegisterCfa(arch.sp, -arch.sp_offset)
         self._stretches: dict[int, _Stretches] = {}
         self._equal: dict[tuple[SavedRule, ...], tuple[SavedRule, ...]] = {}
 
@@ -169,11 +171,11 @@ class _Reader:
         # Where the return address is undefined nothing else is followed, not even the CFA.
         if isinstance(state, NoRow) or state.outermost:
             return ()
-        key = state.others, state.sp
+        key = state.others, state.sp, state.sp is None and state.cfa != self._at_entry
         rules = self._known.get(key)
         if rules is None:
             each = [SavedRule(n, self._translator.rule(n, rule)) for n, rule in state.others]
-            stack = self._translator.stack_pointer(state.sp)
+            stack = self._translator.stack_pointer(*key[1:])
             if stack is not None:
                 each.append(SavedRule(self._sp, stack))
                 each.sort(key=lambda one: one.register)

@@ -75,14 +75,20 @@ class Translator:
         except _Refused:
             return UNKNOWN
 
-    def stack_pointer(self, rule: Rule | None) -> RegRule | None:
+    def stack_pointer(self, rule: Rule | None, moved: bool) -> RegRule | None:
         """The rule of SP that stands beside a row; None: there is none, or it says the same.
 
         Rows are made only where `_check_sp` has looked: what passes there without being
         compared with the CFA is followed here.
+
+        Args:
+            rule: of SP.
+            moved: the CFA is not where it is on entry, seen from SP.
         """
-        if rule is None or not self._arch.sp_offset:
+        if not self._arch.sp_offset:
             return None
+        if rule is None:
+            return RegRule(RuleKind.REGISTER, self._arch.sp) if moved else None
         if rule.kind is RuleIs.OFFSET:
             return RegRule(RuleKind.AT_CFA, offset=rule.value)
         if rule.kind is RuleIs.REGISTER:

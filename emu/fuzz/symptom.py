@@ -64,7 +64,9 @@ def rule_of(finding: Finding, arch: Arch) -> str:
     if row is None or row.outermost or want is None or got is None:
         return "end" if row else "none"
     if finding.verdict is Verdict.WRONG_REG:
-        return "saved register"
+        sp = arch.saved_register(arch.sp)
+        is_sp = sp is not None and finding.reason.startswith(f"{sp.name} (")
+        return "sp" if is_sp else "saved register"
     if got.cfa is not None and got.cfa == want.cfa:
         # The CFA is right: RA was got wrong, or was not got.
         wrong_ra = finding.verdict is Verdict.WRONG_RA or got.ra != want.ra

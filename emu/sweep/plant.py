@@ -76,31 +76,30 @@ def plant(function: FunctionRows, places: list[int], arch: Arch) -> Iterator[Fau
 
 
 def plant_rules(
-    function: int, spans: Sequence[tuple[int, int, RuleSet]], kept: int
+    function: int, spans: Sequence[tuple[int, int, RuleSet]], kept: int, sp: int
 ) -> Iterator[Fault]:
     """All faults of the rules of callee-saved registers and of SP.
-
-    That SP has no rule is none: it is where the CFA is then.
 
     Args:
         function: where it starts.
         spans: (start, end, set) of each stretch.
         kept: how many registers of a set are callee-saved.
+        sp: number of SP, the one behind them.
     """
+    still_sp = (int(RuleKind.REGISTER), sp, 0)
     for start, end, rules in spans:
         for place, (kind, register, offset) in enumerate(rules):
+            lost = (int(RuleKind.KEEP), -1, 0) if place < kept else still_sp
             changed: list[tuple[str, tuple[int, int, int]]] = []
             if kind == RuleKind.AT_CFA:
                 changed = [
                     ("register offset +8", (kind, register, offset + _WORD)),
                     ("register offset -8", (kind, register, offset - _WORD)),
-                    ("register lost", (RuleKind.KEEP, -1, 0)),
+                    ("register lost", lost),
                 ]
-            elif kind == RuleKind.REGISTER:
-                changed = [("register lost", (RuleKind.KEEP, -1, 0))]
+            elif kind == RuleKind.REGISTER and (kind, register, offset) != still_sp:
+                changed = [("register lost", lost)]
             for name, rule in changed:
-                if rule[0] == RuleKind.KEEP and place >= kept:
-                    continue
                 yield Fault(
                     name, function, start,
                     (Planted(start, end, (*rules[:place], rule, *rules[place + 1 :])),),

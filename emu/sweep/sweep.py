@@ -95,7 +95,7 @@ class Sweep:
             places = self.sites.places(function.start, function.start + function.size)
             faults += plant(function, places, self.arch)
         for start, spans in self.sites.rules.spans():
-            faults += plant_rules(start, spans, self.sites.rules.kept)
+            faults += plant_rules(start, spans, self.sites.rules.kept, self.arch.sp)
         return self.judge(faults, progress)
 
     def judge(

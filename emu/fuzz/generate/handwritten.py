@@ -124,6 +124,9 @@ class _Writer:
         size = unit * (1 + draws[3] % (step.sized // unit)) if step.sized else 0
         if not self.fits(step, size):
             return
+        keeper = self.facts.before_stack
+        if keeper and (step.down or size or step.unknown):
+            self.enter(keeper, [0] * 4)  # which does not fit if it is there
         fields: dict[str, str | int] = {"size": size, "before": self.depth}
         pool = [each for each in self.facts.saved if each[0] not in self.kept]
         if step.base == "a":

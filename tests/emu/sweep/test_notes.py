@@ -28,27 +28,29 @@ def _places(result: SweepResult) -> list[tuple[str | None, int, int]]:
 
 
 def test_a_wrong_rule_of_the_stack_pointer() -> None:
-    """Where there is a rule unwinders take SP from it: a slot, or a register."""
+    """Unwinders take SP from its rule: a slot, a register; without one they leave it as it is."""
     result = _sweep("stack-s390x")
-    assert _places(result) == [("slot", 6, 16), ("elsewhere", 4, 12)]
+    assert _places(result) == [("slot", 6, 16), ("elsewhere", 4, 12), ("silent", 10, 12)]
     assert {item.finding.verdict for item in result.findings} == {Verdict.WRONG_REG}
-    slot, elsewhere = (item.finding.reason for item in result.findings)
+    slot, elsewhere, silent = (item.finding.reason for item in result.findings)
     job = Sweep(str(NOTES / "stack-s390x.o"), SweepOptions("cfi"))
     job.room.furnish()
     sp = job.room.cfa - 160
     assert slot == f"r15 (r15): 0xdeadbee0 instead of {sp:#x}"
     assert elsewhere.endswith(f"instead of {sp:#x}")
+    assert silent == f"r15 (r15): {sp - 160:#x} instead of {sp:#x}"
     assert result.gaps == ()
 
 
 def test_planted_faults_of_the_stack_pointer() -> None:
-    """Each wrong slot is seen; the other machines' files have no such rules."""
+    """Each wrong or lost rule is seen; the other machines' files have no such rules."""
     job = Sweep(str(NOTES / "stack-s390x.o"), SweepOptions("cfi"))
     assert job.sites.rules.registers[-1] == job.arch.sp
     score = job.mutate()
     assert score.missed == 0
     # Of `right`; the other is wrong itself, and `parked` has no slot.
     assert score.by_kind["register offset +8"]["detected"] == 1
+    assert score.by_kind["register lost"]["detected"] == 2
     frames = NOTES.parent / "frames"
     for machine in ("x86_64", "aarch64"):
         rules = Sweep(str(frames / f"frames-{machine}.o"), SweepOptions("cfi")).sites.rules

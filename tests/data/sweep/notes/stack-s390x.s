@@ -71,7 +71,7 @@ elsewhere:				# the same, said to be in %f0
 
 	.globl	silent
 	.type	silent, @function
-silent:					# no rule: nothing is said of SP
+silent:					# no rule: it is said to be the caller's
 	.cfi_startproc
 	stmg	%r14,%r15,112(%r15)
 	.cfi_offset 14, -48
