@@ -59,7 +59,8 @@ def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
         seed=1, points=1,
     )  # fmt: skip
     store = _campaign(tmp_path / "store", plan, 8, "as: cfi wrong cfa by sp")
-    witnesses = [store.witness(b.key) for b in store.buckets() if "as: cfi wrong cfa by sp" in b.key]
+    mine = [each.key for each in store.buckets() if "as: cfi wrong cfa by sp" in each.key]
+    witnesses = [store.witness(key) for key in mine]
     assert witnesses
     for witness in witnesses:
         assert witness is not None

@@ -1,6 +1,7 @@
 """Programs that are drawn: they replay, they compile, and they say the same however compiled."""
 
 import platform
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -53,6 +54,23 @@ int main(void) {
   return (int)(sum & 127);
 }
 """
+
+
+def test_who_moves_r15_says_what_it_was() -> None:
+    """On s390x SP is no CFA: without a rule it is taken for unchanged (GDB, elfutils)."""
+    arch = by_name("s390x")
+    assert arch is not None
+    moves = re.compile(r"\t(?:aghi|lay|nill|sgr) %r15,")
+    rule = re.compile(r"\.cfi_(?:offset|rel_offset|register) 15,")
+    moved = 0
+    for seed in range(30):
+        for function in generate_assembly(Choices(seed=seed), arch).text.split(".cfi_startproc"):
+            if move := moves.search(function):
+                moved += 1
+                assert rule.search(function, 0, move.start()), function
+    assert moved > 100
+    for text in arch.assembly.stack_moves:
+        assert text.startswith(".cfi_escape 0x14, 15, 20")  # DW_CFA_val_offset r15, 20 * -8
 
 
 @pytest.mark.parametrize("draw", [generate, generate_assembly])
