@@ -189,7 +189,7 @@ def _status(store: Store) -> Iterator[str]:
 
 
 _ODD = ("no .eh_frame", "run: ", "not linked", "too long", "findings in", "doubtful",
-        "frames given", "seen in", "second assembler refuses")  # fmt: skip
+        "frames given", "seen in", "second assembler refuses", "reference refuses")  # fmt: skip
 """What is counted while judging, and is no success."""
 
 
