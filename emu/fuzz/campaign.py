@@ -24,7 +24,7 @@ from emu.fuzz.task import (
     Task,
     machine,
 )
-from emu.fuzz.toolchains import Tool, Toolchains
+from emu.fuzz.toolchains import Assembler, Tool, Toolchains
 
 _TEN = (GENERATED,) * 7 + (ASSEMBLY,) + (GENERATED,) * 2
 _ROUND = _TEN * 7 + (*_TEN[:-1], CSMITH)
@@ -138,12 +138,11 @@ class Campaign:
             chosen = tuple(itertools.islice(stream, plan.points * _MORE_POINTS.get(origin, 1)))
         often = number // len(plan.machines) % _RUN_EACH == 0
         others = [each for each in mine.assemblers if each != chosen[0].assembler]
-        references = [each for each in plan.references if each.arch == name]
         return Task(
             number, name, origin, plan.seed * (1 << 32) + number, chosen,
             Helpers(
                 mine.csmith, _linker(mine), mine.references.get(name),
-                references[0] if references else None,
+                self._reference(name),
             ),
             others[number % len(others)] if often and others else None, often, source,
         )  # fmt: skip
@@ -161,12 +160,18 @@ class Campaign:
             return None
         mine = self.plan.toolchains.of(arch)
         others = [each for each in mine.assemblers if each != build.point.assembler]
-        references = [each for each in self.plan.references if each.arch == arch]
         return Reduction(
             key, arch, origin, seed, source, build.point, symptom,
-            references[0] if references else None,
+            self._reference(arch) if symptom.whose else None,
             others[0] if symptom.oracle == "assemblers" and others else None,
         )  # fmt: skip
+
+
+    def _reference(self, name: str) -> Assembler | None:
+        """The newest assembler for a machine that is not the user's."""
+        known = [*self.plan.references, *self.plan.toolchains.assemblers]
+        mine = [each for each in known if each.arch == name and not each.tool.given]
+        return max(mine, key=lambda each: _newest(each.tool), default=None)
 
 
 def _lost(task: Task, answer: object) -> Outcome:

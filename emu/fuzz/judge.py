@@ -84,17 +84,20 @@ def judge_pair(first: bytes, second: bytes) -> list[Symptom]:
         ]
 
 
-def blame(found: Sequence[Symptom], right: Judgement, sframe: bool) -> list[Symptom]:
+def blame(
+    whose: str, found: Sequence[Symptom], right: Judgement, sframe: bool
+) -> list[Symptom]:
     """Mark what is the assembler's: another one does not have it in the same function.
 
     Args:
+        whose: of which it is then.
         found: of an object.
         right: of what the other makes of the same assembly.
         sframe: that one writes .sframe, if the first does.
     """
     theirs = {(each.function, each.kind) for each in right.symptoms}
     return [
-        replace(each, assembler=(each.function, each.kind) not in theirs)
+        replace(each, whose="" if (each.function, each.kind) in theirs else whose)
         if sframe or each.oracle == "cfi" else each
         for each in found
     ]  # fmt: skip
@@ -147,8 +150,11 @@ def _judge_run(program: str, object: str, expected: tuple[int, bytes] | None) ->
         if start is None:
             answer.counts["findings in libraries"] += 1
             continue
-        symptom = _symptom(job, finding, start + finding.start_offset, "cfi")
-        answer.symptoms.append(replace(symptom, by="run", proven=True))
+        runtime = start + finding.start_offset
+        low = job.placed.link(runtime)  # the finding's own addresses are those of the program
+        high = low + finding.end - finding.start
+        symptom = _symptom(job, finding, runtime, "cfi")
+        answer.symptoms.append(replace(symptom, start=low, end=high, by="run", proven=True))
     return answer
 
 

@@ -60,6 +60,11 @@ class Point:
         return self.compiler.family if self.compiler else "as"
 
     @property
+    def assembler_family(self) -> str:
+        """The same of its assembler: the one inside clang is ``clang-as``."""
+        return "as" if self.assembler else f"{self.family}-as"
+
+    @property
     def lto(self) -> bool:
         """The object is made when linking."""
         return "-flto" in self.flags

@@ -50,7 +50,7 @@ def replay(store: Store, number: int, rebuild: bool) -> Replayed:
         rebuilt = "same" if data == stored.object else "other"
     now = tuple(judge_object(data).symptoms)
     before = tuple(
-        dataclasses.replace(each, assembler=False) for each in stored.symptoms
+        dataclasses.replace(each, whose="") for each in stored.symptoms
         if each.by == "sweep" and each.oracle != "assemblers"
     )  # fmt: skip
     return Replayed(stored, before, now, rebuilt)

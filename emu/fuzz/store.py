@@ -247,7 +247,7 @@ class Store:
             point = from_plain(Point, json.loads(text))
             values = json.loads(symptom)
             # A store that is older does not say whose a symptom is.
-            if values.get("assembler"):
+            if values.get("whose") == "as":
                 point = replace(point, compiler=None)
             names.setdefault(key, set()).update(_producers(point))
             builds.setdefault(key, set()).add(build)

@@ -39,8 +39,9 @@ class Symptom:
     by: str = "sweep"
     """``sweep`` or ``run``."""
     detail: str = ""
-    assembler: bool = False
-    """Another assembler does not have it with the same assembly: it is none of the compiler's."""
+    whose: str = ""
+    """Of an assembler's, which another one does not have with the same assembly: ``as``, or that
+    inside a family of compilers, ``clang-as``. Empty: the compiler's, or nobody knows."""
 
     @property
     def kind(self) -> str:
@@ -55,7 +56,7 @@ class Symptom:
             machine: its name.
             family: of the compiler, or ``as``.
         """
-        return f"{machine} {'as' if self.assembler else family}: {self.kind}"
+        return f"{machine} {self.whose or family}: {self.kind}"
 
 
 def rule_of(finding: Finding, arch: Arch) -> str:

@@ -1,7 +1,7 @@
 """What a worker does: make one source, compile it at its points, judge what comes out."""
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from arch import Arch, by_name
 from emu.errors import UnwindlabError
@@ -31,7 +31,7 @@ class Helpers:
     emulator: Tool | None = None
     """In user mode, to know what a program does."""
     assembler: Assembler | None = None
-    """Tells what is the fault of the user's own, and what the compiler's."""
+    """Tells what is the fault of the user's own, or of that inside a compiler, and what is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,8 +126,8 @@ class _Work:
             return Build(point, "rejected", str(error))
         try:
             judgement = judge_object(made.object)
-            if judgement.symptoms and self._task.helpers.assembler and made.assembly is not None:
-                self._blame(made.assembly, point, self._task.helpers.assembler, judgement)
+            if judgement.symptoms and on_trial(point):
+                self._blame(source, point, judgement)
             if at == 0 and self._task.second and made.assembly is not None:
                 self._second(made, judgement)
             if at == 0 and self._task.run:
@@ -138,16 +138,21 @@ class _Work:
             point, "judged", "", made.object, tuple(judgement.symptoms), judgement.counts
         )
 
-    def _blame(self, text: str, point: Point, other: Assembler, judgement: Judgement) -> None:
-        """Whose faults these are: the same assembly by an assembler that is not on trial."""
+    def _blame(self, source: Source, point: Point, judgement: Judgement) -> None:
+        """Whose faults these are: the same source by an assembler that is not on trial."""
+        other = self._task.helpers.assembler
+        if other is None:
+            return
         sframe = point.sframe and bool(other.sframe)
         try:
-            made = self._shop.assemble(text, Point(None, other, sframe=sframe))
+            made = self._shop.make(source, replace(point, assembler=other, sframe=sframe))
         except ToolError:
             judgement.counts["reference refuses"] += 1
             return
         right = judge_object(made.object)
-        judgement.symptoms = blame(judgement.symptoms, right, sframe == point.sframe)
+        judgement.symptoms = blame(
+            point.assembler_family, judgement.symptoms, right, sframe == point.sframe
+        )
 
     def _second(self, made: Made, judgement: Judgement) -> None:
         """The same assembly by another assembler."""
@@ -187,6 +192,13 @@ class _Work:
         judgement.symptoms += new
         judgement.counts.update(seen.counts)
         judgement.counts["runs"] += 1
+
+
+def on_trial(point: Point) -> bool:
+    """Whether its assembler is to be told from its compiler: the user's, or that inside clang."""
+    if point.lto:
+        return False
+    return point.assembler is None or point.assembler.tool.given
 
 
 def make_source(task: Task, shop: Workshop) -> Source:

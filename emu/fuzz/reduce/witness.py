@@ -58,7 +58,7 @@ class Reduction:
     symptom: Symptom
     """Of this build and bucket."""
     reference: Assembler | None = None
-    """Of assembly that this one makes something else of, all lines may go."""
+    """Of an assembler's symptom: this one makes something else of the same assembly."""
     second: Assembler | None = None
     """Of the oracle that compares two of them."""
 
@@ -87,9 +87,9 @@ class _Reducer:
         self._job, self._shop = job, shop
         self._tries = 0
         self._budget = _budget(_SECONDS)
-        self._blamed = job.symptom.assembler
-        """It is the assembler's: what the compiler did is no part of it."""
-        self._function = job.symptom.function if self._blamed else None
+        self._alone = job.symptom.whose == "as"
+        """It is the assembler's: what the compiler did is no part of it, and all lines may go."""
+        self._function = job.symptom.function if self._alone else None
         """Where the symptom has to be; None: anywhere."""
 
     def witness(self) -> Witness | None:
@@ -99,7 +99,7 @@ class _Reducer:
         made = self._made(source, point)
         if made is None or not self._found(made):
             return None
-        if self._blamed:
+        if self._alone:
             # As long as it is a function with a name, it is right from its beginning; if that is
             # long, a piece of it has to do.
             point = replace(point, compiler=None, flags=())
@@ -107,7 +107,7 @@ class _Reducer:
                 less = self._less_assembly(made, point, job.reference)
                 if len((less.assembly or "").splitlines()) <= _SHORT:
                     break
-            return self._witness(point, Source(less.assembly or "", "asm"), less, job.reference)
+            return self._witness(point, Source(less.assembly or "", "asm"), less)
         point = self._fewer_flags(source, point)
         if job.origin in (GENERATED, ASSEMBLY):
             source = self._fewer_choices(source, point)
@@ -121,14 +121,12 @@ class _Reducer:
                 source = Source(made.assembly or "", "asm")
         return self._witness(point, source, made)
 
-    def _witness(
-        self, point: Point, source: Source, made: Made | None, right: Assembler | None = None
-    ) -> Witness | None:
+    def _witness(self, point: Point, source: Source, made: Made | None) -> Witness | None:
         found = [] if made is None else self._found(made)
         if made is None or not found:
             return None
         complete = not self._budget.spent()
-        name = right.name if right else ""
+        name = self._job.reference.name if self._job.reference else ""
         return Witness(
             point, source, made.assembly, made.object, found[0], self._tries, complete, name
         )
@@ -199,7 +197,11 @@ class _Reducer:
 
     def _holds(self, source: Source, point: Point) -> bool:
         made = self._made(source, point)
-        return made is not None and bool(self._found(made))
+        found = [] if made is None else self._found(made)
+        if not found or self._job.reference is None:
+            return bool(found)
+        wrong = self._wrong(self._made(source, replace(point, assembler=self._job.reference)))
+        return wrong is not None and any(each.kind not in wrong[each.function] for each in found)
 
     def _made(self, source: Source, point: Point) -> Made | None:
         try:
@@ -220,7 +222,7 @@ class _Reducer:
     def _found(self, made: Made) -> list[Symptom]:
         """The symptoms of this bucket that an object still has."""
         return [
-            replace(each, assembler=self._blamed) for each in self._symptoms(made)
+            replace(each, whose=self._job.symptom.whose) for each in self._symptoms(made)
             if each.kind == self._job.symptom.kind and self._function in (None, each.function)
         ]  # fmt: skip
 

@@ -97,11 +97,11 @@ def test_a_fault_of_the_assembler_is_none_of_the_compilers(tmp_path: Path) -> No
     assert buckets[f"as: {what}"].names == ("as 1.0 given",)
     (build,) = store.builds()
     assert replay(store, build, rebuild=True).same
-    seen = {(s.function, s.assembler) for s in store.build(build).symptoms if s.pattern == "push"}
-    assert seen == {("f", False), ("g", True)}
+    seen = {(s.function, s.whose) for s in store.build(build).symptoms if s.pattern == "push"}
+    assert seen == {("f", ""), ("g", "as")}
     witness = store.witness(buckets[f"as: {what}"].key)
     assert witness is not None
-    assert witness.symptom.assembler
+    assert witness.symptom.whose == "as"
     assert "cfi_def_cfa_offset 24" not in witness.source.text
     _right_by_another(witness, tmp_path)
 

@@ -1,5 +1,6 @@
 """What the oracles say of objects that are right or wrong by construction."""
 
+import json
 import subprocess
 from dataclasses import replace
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from arch import ALL, Arch
-from emu.fuzz.judge import Judgement, blame, judge_object, judge_pair, only_run
+from emu.fuzz.judge import Judgement, blame, judge_object, judge_pair, judge_run, only_run
 from emu.fuzz.symptom import Symptom, kind_of
 from tests.support.native import needs_gcc
 
@@ -98,6 +99,24 @@ def test_a_fault_of_both_tables_is_told_once(tmp_path: Path) -> None:
     assert not [each for each in found if each == ("sframe", 1)]
 
 
+@needs_gcc
+@pytest.mark.compiled
+def test_what_a_sweep_and_a_run_show_is_at_one_place(tmp_path: Path) -> None:
+    """The addresses of both are those of the object, wherever it is in the program."""
+    wrong = TEXT.replace("offset 16", "offset 24")
+    source = f"asm({json.dumps(wrong)});long g(void){{return 1;}}long f(void);"
+    (tmp_path / "x.c").write_text(f"{source}int main(void){{return f()-1;}}")
+    subprocess.run(["gcc", "-O1", "-c", "x.c"], cwd=tmp_path, check=True)
+    subprocess.run(["gcc", "-static", "x.o", "-o", "x"], cwd=tmp_path, check=True)
+    made = (tmp_path / "x.o").read_bytes()
+    swept = judge_object(made)
+    run = judge_run((tmp_path / "x").read_bytes(), made, (0, b""))
+    places = [(s.function, s.kind, s.offset, s.start, s.end) for s in swept.symptoms]
+    assert len(places) == 1
+    assert [(s.function, s.kind, s.offset, s.start, s.end) for s in run.symptoms] == places
+    assert only_run(swept.symptoms, run.symptoms) == []
+
+
 def test_a_run_adds_what_no_sweep_has_shown() -> None:
     one = Symptom("cfi", "wrong-cfa", "cfa by fp", "pop fp", "f", 8, 8, 20)
     seen = replace(one, verdict="wrong-way", start=12, end=16, by="run")
@@ -111,13 +130,13 @@ def test_the_assembler_is_blamed_for_what_another_does_not_do() -> None:
     there = replace(mine, function="g")
     # Code and so offsets may differ; how the CFA was wrong is no part of a kind.
     right = Judgement([replace(there, verdict="wrong-way", offset=16, start=40, end=44)])
-    blamed = replace(mine, assembler=True)
-    assert blame([mine, there], right, True) == [blamed, there]
+    blamed = replace(mine, whose="as")
+    assert blame("as", [mine, there], right, True) == [blamed, there]
     assert blamed.bucket("m", "gcc") == "m as: cfi wrong cfa by sp high after push"
     # One that writes no .sframe says nothing about it.
     table = replace(mine, oracle="sframe")
-    assert blame([mine, table], Judgement(), False) == [blamed, table]
-    assert blame([mine, table], Judgement(), True) == [blamed, replace(table, assembler=True)]
+    assert blame("as", [mine, table], Judgement(), False) == [blamed, table]
+    assert blame("as", [mine, table], Judgement(), True) == [blamed, replace(table, whose="as")]
 
 
 @pytest.mark.parametrize(
