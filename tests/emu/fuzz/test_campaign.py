@@ -18,11 +18,12 @@ from emu.fuzz.making import Source, Workshop
 from emu.fuzz.matrix import Point
 from emu.fuzz.planning import Plan, begin
 from emu.fuzz.pool import Processes
-from emu.fuzz.reduce.witness import Witness
+from emu.fuzz.reduce.witness import Reduction, Witness
 from emu.fuzz.replay import replay
 from emu.fuzz.store import Store
 from emu.fuzz.symptom import Symptom
-from emu.fuzz.toolchains import Toolchains
+from emu.fuzz.task import Helpers, Task
+from emu.fuzz.toolchains import Compiler, Tool, Toolchains
 from emu.image import load_image
 from emu.report.witness import commands
 from tests.support.native import broken, native, needs_gcc
@@ -104,6 +105,46 @@ def test_a_fault_of_the_assembler_is_none_of_the_compilers(tmp_path: Path) -> No
     assert witness.symptom.whose == "as"
     assert "cfi_def_cfa_offset 24" not in witness.source.text
     _right_by_another(witness, tmp_path)
+
+
+CLANG_LIKE = f"""\
+import subprocess, sys
+of_clang = "-Qunused-arguments", "-fno-integrated-as"
+arguments = [each for each in sys.argv[1:] if each not in of_clang]
+if "-S" in arguments:
+    sys.exit(subprocess.run(["gcc", *arguments]).returncode)
+arguments[arguments.index("-c")] = "-S"
+out = arguments.index("-o")
+made = subprocess.run(["gcc", *arguments[:out], "-o", "-"], stdout=subprocess.PIPE)
+command = [sys.executable, {PLANTED!r}, "def-cfa-offset-plus-8", "--one-in", "1", "--", "as"]
+sys.exit(subprocess.run([*command, *arguments[out:]], input=made.stdout).returncode)
+"""
+"""With an assembler inside, which is wrong; what it compiles to is what gcc does."""
+
+
+def test_the_assembler_inside_a_compiler_is_told_from_it(tmp_path: Path) -> None:
+    found = native()
+    (tmp_path / "clang.py").write_text(CLANG_LIKE)
+    tool = Tool((sys.executable, str(tmp_path / "clang.py")), "1.0 given", None, True)
+    arch = found.compilers[0].arch
+    point = Point(Compiler(arch, "clang", tool, False), None, ("-O2",))
+    helpers = Helpers(assembler=found.assemblers[0])
+    task = Task(0, arch, "file", 0, (point,), helpers, source=Source(OWN_FAULT, "c"))
+    (build,) = task.work().builds
+    assert build.status == "judged", build.detail
+    buckets = {s.bucket(arch, point.family): s for s in build.symptoms if s.pattern == "push"}
+    what = "cfi wrong cfa by sp high after push"
+    assert {key: s.function for key, s in buckets.items()} == {
+        f"{arch} clang: {what}": "f", f"{arch} clang-as: {what}": "g",
+    }  # fmt: skip
+    symptom = buckets[f"{arch} clang-as: {what}"]
+    source, reference = Source(OWN_FAULT, "c"), found.assemblers[0]
+    job = Reduction("", arch, "file", 0, source, point, symptom, reference)
+    witness = job.work().witness
+    assert witness is not None
+    assert (witness.symptom.function, witness.symptom.whose) == ("g", "clang-as")
+    assert witness.right == reference.name
+    assert "cfi_def_cfa_offset" not in witness.source.text
 
 
 def _right_by_another(witness: Witness, tmp_path: Path) -> None:
