@@ -8,58 +8,37 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from emu.cli import main
-from emu.fuzz.campaign import Campaign, Limits
 from emu.fuzz.making import Source, Workshop
 from emu.fuzz.matrix import Point
-from emu.fuzz.planning import Plan, begin
-from emu.fuzz.pool import Processes
-from emu.fuzz.reduce.witness import Reduction, Witness
+from emu.fuzz.planning import begin
+from emu.fuzz.reduce.witness import Witness
 from emu.fuzz.replay import replay
 from emu.fuzz.store import Store
 from emu.fuzz.symptom import Symptom
-from emu.fuzz.task import Helpers, Task
-from emu.fuzz.toolchains import Compiler, Tool, Toolchains
+from emu.fuzz.toolchains import Toolchains
 from emu.image import load_image
 from emu.report.witness import commands
+from tests.support.campaigns import PLANTED, campaign, plan_of, right_by_another
 from tests.support.native import broken, native, needs_gcc
 
 ROOT = Path(__file__).resolve().parents[3]
-PLANTED = str(ROOT / "testprogs" / "planted_as.py")
 
 pytestmark = [needs_gcc, pytest.mark.compiled]
-
-
-def _campaign(path: Path, plan: Plan, sources: int, reduced: str = "no bucket") -> Store:
-    store = Store(str(path), create=True)
-    begin(store, plan)
-    campaign = Campaign(store, Processes(1), Limits(sources), lambda b: reduced not in b.key)
-    campaign.run(lambda done: None)
-    assert not campaign.died
-    return store
-
-
-def _plan(**changes: Any) -> Plan:
-    machines = tuple(each.arch for each in native().compilers)
-    values: dict[str, Any] = {
-        "machines": machines, "origins": ("generated",), "points": 2, "toolchains": native(),
-    }  # fmt: skip
-    return Plan(**(values | changes))
 
 
 def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
     """An assembler that forgets every adjustment by a push: a few lines show it."""
     found = native()
     command = (sys.executable, PLANTED, "def-cfa-offset-drop", "--one-in", "150", "--", "as")
-    plan = _plan(
+    plan = plan_of(
         toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
         seed=1, points=1,
     )  # fmt: skip
-    store = _campaign(tmp_path / "store", plan, 8, "as: cfi wrong cfa by sp")
+    store = campaign(tmp_path / "store", plan, 8, "as: cfi wrong cfa by sp")
     mine = [each.key for each in store.buckets() if "as: cfi wrong cfa by sp" in each.key]
     witnesses = [store.witness(key) for key in mine]
     assert witnesses
@@ -67,100 +46,15 @@ def test_a_planted_fault_is_found_and_reduced(tmp_path: Path) -> None:
         assert witness is not None
         assert witness.complete
         assert len(witness.source.text.splitlines()) <= 15
-        _right_by_another(witness, tmp_path)
-
-
-OWN_FAULT = """\
-asm(".text\\n.type f, @function\\nf:\\n"
-    ".cfi_startproc\\npush %rbx\\n.cfi_def_cfa_offset 24\\n.cfi_offset 3, -16\\n"
-    "pop %rbx\\n.cfi_def_cfa_offset 8\\nret\\n.cfi_endproc\\n.size f, .-f\\n");
-void h(void);
-__attribute__((noinline, optimize("O2", "omit-frame-pointer"))) int g(int a) {
-  h();
-  return a + 1;
-}
-"""
-"""f is wrong as it stands: its CFA is 8 too high behind the push."""
-
-
-def test_a_fault_of_the_assembler_is_none_of_the_compilers(tmp_path: Path) -> None:
-    """Both have the same symptom, in two functions: two buckets, and a witness of the new one."""
-    found = native()
-    command = (sys.executable, PLANTED, "def-cfa-offset-plus-8", "--one-in", "1", "--", "as")
-    plan = _plan(
-        toolchains=Toolchains(found.compilers, (broken(command),)), references=found.assemblers,
-        files=(Source(OWN_FAULT, "c"),), points=1,
-    )  # fmt: skip
-    what = "cfi wrong cfa by sp high after push"
-    store = _campaign(tmp_path / "store", plan, 1, f"as: {what}")
-    buckets = {each.key.partition(" ")[2]: each for each in store.buckets()}
-    assert buckets[f"gcc: {what}"].names[-1].startswith("gcc")
-    assert buckets[f"as: {what}"].names == ("as 1.0 given",)
-    (build,) = store.builds()
-    assert replay(store, build, rebuild=True).same
-    seen = {(s.function, s.whose) for s in store.build(build).symptoms if s.pattern == "push"}
-    assert seen == {("f", ""), ("g", "as")}
-    witness = store.witness(buckets[f"as: {what}"].key)
-    assert witness is not None
-    assert witness.symptom.whose == "as"
-    assert "cfi_def_cfa_offset 24" not in witness.source.text
-    _right_by_another(witness, tmp_path)
-
-
-CLANG_LIKE = f"""\
-import subprocess, sys
-of_clang = "-Qunused-arguments", "-fno-integrated-as"
-arguments = [each for each in sys.argv[1:] if each not in of_clang]
-if "-S" in arguments:
-    sys.exit(subprocess.run(["gcc", *arguments]).returncode)
-arguments[arguments.index("-c")] = "-S"
-out = arguments.index("-o")
-made = subprocess.run(["gcc", *arguments[:out], "-o", "-"], stdout=subprocess.PIPE)
-command = [sys.executable, {PLANTED!r}, "def-cfa-offset-plus-8", "--one-in", "1", "--", "as"]
-sys.exit(subprocess.run([*command, *arguments[out:]], input=made.stdout).returncode)
-"""
-"""With an assembler inside, which is wrong; what it compiles to is what gcc does."""
-
-
-def test_the_assembler_inside_a_compiler_is_told_from_it(tmp_path: Path) -> None:
-    found = native()
-    (tmp_path / "clang.py").write_text(CLANG_LIKE)
-    tool = Tool((sys.executable, str(tmp_path / "clang.py")), "1.0 given", None, True)
-    arch = found.compilers[0].arch
-    point = Point(Compiler(arch, "clang", tool, False), None, ("-O2",))
-    helpers = Helpers(assembler=found.assemblers[0])
-    task = Task(0, arch, "file", 0, (point,), helpers, source=Source(OWN_FAULT, "c"))
-    (build,) = task.work().builds
-    assert build.status == "judged", build.detail
-    buckets = {s.bucket(arch, point.family): s for s in build.symptoms if s.pattern == "push"}
-    what = "cfi wrong cfa by sp high after push"
-    assert {key: s.function for key, s in buckets.items()} == {
-        f"{arch} clang: {what}": "f", f"{arch} clang-as: {what}": "g",
-    }  # fmt: skip
-    symptom = buckets[f"{arch} clang-as: {what}"]
-    source, reference = Source(OWN_FAULT, "c"), found.assemblers[0]
-    job = Reduction("", arch, "file", 0, source, point, symptom, reference)
-    witness = job.work().witness
-    assert witness is not None
-    assert (witness.symptom.function, witness.symptom.whose) == ("g", "clang-as")
-    assert witness.right == reference.name
-    assert "cfi_def_cfa_offset" not in witness.source.text
-
-
-def _right_by_another(witness: Witness, tmp_path: Path) -> None:
-    """It is the assembler's fault: this host's own makes a right table of the same text."""
-    object = tmp_path / "right.o"
-    text = witness.source.text
-    subprocess.run(["as", "-o", object], input=text, text=True, check=True)
-    assert main(["sweep", "--table", "cfi", str(object)]) == 0
+        right_by_another(witness, tmp_path)
 
 
 def test_killed_and_resumed(tmp_path: Path) -> None:
     """Whenever it is killed, what was done stays done, and the end is the same."""
-    whole = _campaign(tmp_path / "whole", _plan(), 8)
+    whole = campaign(tmp_path / "whole", plan_of(), 8)
     path = tmp_path / "killed"
     store = Store(str(path), create=True)
-    begin(store, _plan())
+    begin(store, plan_of())
     store.close()
     script = (
         "from emu.fuzz.campaign import Campaign, Limits; from emu.fuzz.pool import Processes;"
@@ -200,7 +94,7 @@ def _rows(path: Path) -> dict[tuple[int, int], tuple[str, str]]:
 
 
 def test_replays_say_the_same(tmp_path: Path) -> None:
-    store = _campaign(tmp_path / "store", _plan(seed=3), 4)
+    store = campaign(tmp_path / "store", plan_of(seed=3), 4)
     numbers = list(store.builds())
     assert len(numbers) >= 6
     for number in numbers:
@@ -213,7 +107,7 @@ def test_replays_say_the_same(tmp_path: Path) -> None:
 
 def test_a_replay_tells_another_verdict(tmp_path: Path) -> None:
     """If what is stored is not what is seen, it says so."""
-    store = _campaign(tmp_path / "store", _plan(), 1)
+    store = campaign(tmp_path / "store", plan_of(), 1)
     number = next(store.builds())
     base = sqlite3.connect(tmp_path / "store")
     symptom = (
@@ -235,8 +129,8 @@ def test_users_own_sources(tmp_path: Path) -> None:
         ".cfi_def_cfa_offset 24\npop %rbx\n.cfi_def_cfa_offset 8\nret\n.cfi_endproc\n.size f, .-f\n"
     )
     right = wrong.replace("24", "16")
-    plan = _plan(files=(Source(right, "asm"), Source(wrong, "asm")))
-    store = _campaign(tmp_path / "store", plan, 10, "cfi")
+    plan = plan_of(files=(Source(right, "asm"), Source(wrong, "asm")))
+    store = campaign(tmp_path / "store", plan, 10, "cfi")
     assert store.done() == {0, 1}
     (bucket,) = store.buckets()
     assert "cfi wrong cfa by sp high after push" in bucket.key
@@ -286,15 +180,15 @@ def _code(object: bytes, folder: Path) -> list[bytes]:
 
 
 def test_a_tool_that_refuses_is_counted(tmp_path: Path) -> None:
-    plan = _plan(files=(Source("int f( {\n", "c"),))
-    store = _campaign(tmp_path / "store", plan, 10)
+    plan = plan_of(files=(Source("int f( {\n", "c"),))
+    store = campaign(tmp_path / "store", plan, 10)
     assert store.count("status") == {"rejected": 2}
     assert all("error" in detail for detail in store.count("detail"))
 
 
 def test_a_damaged_store_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole = tmp_path / "store"
-    store = _campaign(whole, _plan(files=(Source("int f(void) {\n  return 3;\n}\n", "c"),)), 1)
+    store = campaign(whole, plan_of(files=(Source("int f(void) {\n  return 3;\n}\n", "c"),)), 1)
     store.close()
     damages = {
         "plan": "UPDATE meta SET value = '{\"machines\": []}' WHERE key = 'plan'",
