@@ -54,7 +54,7 @@ _NO_ROW_IS_WRONG = {
     "lsda-drop": "no row changes, exceptions are not caught",
     "lsda-other": "no row changes, exceptions are caught elsewhere",
 }
-_QUICK = ("def-cfa-offset-drop", "def-cfa-offset-plus-8", "saved-offset-other")
+_QUICK = ("def-cfa-offset-drop", "def-cfa-offset-plus-8", "def-cfa-plus-8")
 """Kinds that are frequent enough for a minute of this host's compiler."""
 
 
