@@ -141,8 +141,7 @@ class Campaign:
         return Task(
             number, name, origin, plan.seed * (1 << 32) + number, chosen,
             Helpers(
-                mine.csmith, _linker(mine), mine.references.get(name),
-                self._reference(name),
+                mine.csmith, _linker(mine), mine.references.get(name), self._reference(name)
             ),
             others[number % len(others)] if often and others else None, often, source,
         )  # fmt: skip
@@ -165,7 +164,6 @@ class Campaign:
             self._reference(arch) if symptom.whose else None,
             others[0] if symptom.oracle == "assemblers" and others else None,
         )  # fmt: skip
-
 
     def _reference(self, name: str) -> Assembler | None:
         """The newest assembler for a machine that is not the user's."""

@@ -1,7 +1,6 @@
 """Stored builds are judged again: from their bytes, or made anew by the same tools."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from emu.errors import UnwindlabError
 from emu.fuzz.judge import judge_object
@@ -50,7 +49,7 @@ def replay(store: Store, number: int, rebuild: bool) -> Replayed:
         rebuilt = "same" if data == stored.object else "other"
     now = tuple(judge_object(data).symptoms)
     before = tuple(
-        dataclasses.replace(each, whose="") for each in stored.symptoms
+        replace(each, whose="") for each in stored.symptoms
         if each.by == "sweep" and each.oracle != "assemblers"
     )  # fmt: skip
     return Replayed(stored, before, now, rebuilt)

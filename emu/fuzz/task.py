@@ -127,7 +127,7 @@ class _Work:
         try:
             judgement = judge_object(made.object)
             if judgement.symptoms and on_trial(point):
-                self._blame(source, point, judgement)
+                self._blame(source, made, point, judgement)
             if at == 0 and self._task.second and made.assembly is not None:
                 self._second(made, judgement)
             if at == 0 and self._task.run:
@@ -138,14 +138,18 @@ class _Work:
             point, "judged", "", made.object, tuple(judgement.symptoms), judgement.counts
         )
 
-    def _blame(self, source: Source, point: Point, judgement: Judgement) -> None:
-        """Whose faults these are: the same source by an assembler that is not on trial."""
+    def _blame(self, source: Source, made: Made, point: Point, judgement: Judgement) -> None:
+        """Whose faults these are: the same assembly by an assembler that is not on trial."""
         other = self._task.helpers.assembler
         if other is None:
             return
         sframe = point.sframe and bool(other.sframe)
+        beside = replace(point, assembler=other, sframe=sframe)
         try:
-            made = self._shop.make(source, replace(point, assembler=other, sframe=sframe))
+            if made.assembly is not None:
+                made = self._shop.assemble(made.assembly, beside)
+            else:
+                made = self._shop.make(source, beside)
         except ToolError:
             judgement.counts["reference refuses"] += 1
             return

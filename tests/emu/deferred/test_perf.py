@@ -2,6 +2,7 @@
 
 import struct
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from emu.deferred.perf import EventAttr
@@ -227,9 +228,11 @@ def test_sample_path() -> None:
 
 def test_x86_walk() -> None:
     """Of a guest nothing; atomic to the first absent page; deferred the whole stack."""
-    for fields, at_once in (({"guest": True}, ()), ({"resident": 2}, (1, 2)),
-                            ({"unwindable": False}, (1,)), ({}, (1, 2, 3))):  # fmt: skip
-        task = Task("C", 3, 3, 0, (1, 2, 3), **fields)  # type: ignore[arg-type]
+    plain = Task("C", 3, 3, 0, (1, 2, 3))
+    for task, at_once in (
+        (replace(plain, guest=True), ()), (replace(plain, resident=2), (1, 2)),
+        (replace(plain, unwindable=False), (1,)), (plain, (1, 2, 3)),
+    ):  # fmt: skip
         text = CALL.replace("run A", "run C")
         played = perf(text, EventAttr("e", defer_callchain=False, kernel=False), tasks=[task])
         assert samples(played)[0].chain == (CONTEXT_USER, *at_once)

@@ -1,6 +1,7 @@
 """Version 4 of January 2025: rows of sections 8b and 14."""
 
 from errno import EEXIST, EINVAL, ESRCH
+from typing import Any
 
 from emu.deferred.design import Work
 from emu.deferred.kernel import Kernel
@@ -13,8 +14,8 @@ from tests.emu.deferred.playing import Played
 STACK = ("inA", "middle", "main")
 
 
-def v4(text: str, **options: object) -> Played:
-    return Played(text, design="posting-v4", **options)  # type: ignore[arg-type]
+def v4(text: str, **options: Any) -> Played:
+    return Played(text, design="posting-v4", **options)
 
 
 def test_v4_init() -> None:

@@ -1,13 +1,15 @@
 """The sketch of September 2024: rows of sections 8b and 14."""
 
+from typing import Any
+
 from emu.deferred.tasks import Task
 from tests.emu.deferred.playing import Played
 
 STACK = ("inA", "middle", "main")
 
 
-def sketch(text: str, **options: object) -> Played:
-    return Played(text, design="sketch", **options)  # type: ignore[arg-type]
+def sketch(text: str, **options: Any) -> Played:
+    return Played(text, design="sketch", **options)
 
 
 def test_sketch_registration() -> None:

@@ -3,6 +3,7 @@
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from arch import Arch, CfaRule, RegRule, Row, RuleKind
 from arch.row import KEEP
@@ -228,9 +229,9 @@ def look(
     return Look(frame, events, user)
 
 
-def answers(values: Values, ip: int = F + 2, **more: object) -> list[Answer]:
+def answers(values: Values, ip: int = F + 2, **more: Any) -> list[Answer]:
     """What each reader answers; a frame counts as 0."""
-    found = [look(reader, values, ip, **more).answer for reader in READERS]  # type: ignore[arg-type]
+    found = [look(reader, values, ip, **more).answer for reader in READERS]
     return [0 if isinstance(answer, Frame) else answer for answer in found]
 
 

@@ -1,6 +1,7 @@
 """The search for a function, by the four readers in the order of READERS; section 7, FDE."""
 
 from errno import EFAULT, EINVAL
+from typing import Any
 
 import pytest
 
@@ -175,9 +176,9 @@ def test_fde_gap_in_32_bits() -> None:
     # Unsigned sums: below the section an offset is larger than the end.
     values = {("fde", 0, "start"): -0x10 & 0xFFFF_FFFF, ("fde", 0, "size"): 0x100}
     one = (FunctionRows(F, 0x40, (0,), ROWS[:1]),)
-    more = {"functions": one, "text": (TABLE - 0x100, TABLE + 0x1000)}
-    assert look(V2, values, ip=TABLE - 8, **more).answer == EINVAL  # type: ignore[arg-type]
-    assert isinstance(look(V2, values, ip=TABLE + 8, **more).answer, Frame)  # type: ignore[arg-type]
+    more: dict[str, Any] = {"functions": one, "text": (TABLE - 0x100, TABLE + 0x1000)}
+    assert look(V2, values, ip=TABLE - 8, **more).answer == EINVAL
+    assert isinstance(look(V2, values, ip=TABLE + 8, **more).answer, Frame)
 
 
 def test_offsets_in_32_bits() -> None:
